@@ -1,0 +1,63 @@
+# How every target of the project is compiled, and the three functions that declare one.
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+    # The precompiled header and __TIME__ would otherwise make every look-up a miss.
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+        CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+        ${CCACHE_PROGRAM})
+endif()
+
+find_program(MOLD_PROGRAM mold)
+if(MOLD_PROGRAM)
+    add_link_options(-fuse-ld=mold)
+endif()
+
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
+
+add_library(sluice_flags INTERFACE)
+target_include_directories(sluice_flags INTERFACE ${PROJECT_SOURCE_DIR}/src)
+target_compile_options(sluice_flags INTERFACE
+    -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Werror
+    -Xclang -fno-pch-timestamp -fno-omit-frame-pointer)
+target_compile_definitions(sluice_flags INTERFACE
+    BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED)
+if(SLUICE_SANITIZE)
+    target_compile_options(sluice_flags INTERFACE
+        -fsanitize=${SLUICE_SANITIZE} -fno-sanitize-recover=all)
+    target_link_options(sluice_flags INTERFACE -fsanitize=${SLUICE_SANITIZE})
+endif()
+if(SLUICE_FUZZ)
+    # Coverage feedback for the fuzz targets; the ordinary tests only get a little slower by it.
+    target_compile_options(sluice_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
+# sluice_library(NAME io_http SOURCES a.cc b.cc LINK base obs PRIVATE CURL::libcurl [ASIO])
+# A piece of src/. LINK names what its headers need, PRIVATE what only its .cc files do.
+# ASIO: its files use Asio or Beast, so they share the precompiled header.
+function(sluice_library)
+    cmake_parse_arguments(ARG "ASIO" "NAME" "SOURCES;LINK;PRIVATE" ${ARGN})
+    add_library(${ARG_NAME} STATIC ${ARG_SOURCES})
+    target_link_libraries(${ARG_NAME} PUBLIC sluice_flags ${ARG_LINK} PRIVATE ${ARG_PRIVATE})
+    if(ARG_ASIO)
+        target_precompile_headers(${ARG_NAME} REUSE_FROM sluice_pch)
+    endif()
+endfunction()
+
+# sluice_test(NAME guard_test SOURCES a_test.cc LINK guard [LABELS tsan] [ASIO])
+# A GoogleTest program, one ctest entry. The label tsan: also built and run under ThreadSanitizer.
+function(sluice_test)
+    cmake_parse_arguments(ARG "ASIO" "NAME;TIMEOUT" "SOURCES;LINK;LABELS" ${ARGN})
+    if(NOT ARG_TIMEOUT)
+        set(ARG_TIMEOUT 120)
+    endif()
+    add_executable(${ARG_NAME} ${ARG_SOURCES})
+    target_link_libraries(${ARG_NAME} PRIVATE sluice_flags ${ARG_LINK}
+        GTest::gmock GTest::gtest GTest::gtest_main)
+    if(ARG_ASIO)
+        target_precompile_headers(${ARG_NAME} REUSE_FROM sluice_pch)
+    endif()
+    add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
+    set_tests_properties(${ARG_NAME} PROPERTIES LABELS "unit;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+endfunction()

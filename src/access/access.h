@@ -1,0 +1,81 @@
+// Gates 2 and 3 for every door: who asks, may they, and is there room in their windows. Called on any
+// thread; takes no lock that an I/O operation is done under, and does no I/O.
+#pragma once
+
+#include "access/tokens.h"
+#include "access/windows.h"
+#include "base/clock.h"
+#include "base/config_reader.h"
+#include "base/result.h"
+#include "io/client_ip.h"
+#include "io/http_message.h"
+#include "obs/metrics.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::access {
+
+enum class Anonymous : unsigned char { kNone, kSearch, kAll };
+
+struct AccessConfig {
+    Anonymous anonymous = Anonymous::kAll;  // default: all on loopback, none elsewhere
+    bool anonymous_is_set = false;          // whether the operator chose it
+    std::vector<std::string> allowed_hosts = {};  // besides loopback names and the listen addresses
+    std::vector<std::string> cors_origins = {};
+    io::TrustedProxies trusted_proxies = {};
+    std::int64_t client_requests_per_minute = 0;  // per client bucket; 0: no limit
+    std::int64_t token_requests_per_minute = 0;   // per token that has no limit of its own; 0: none
+
+    static AccessConfig read(ConfigReader& in);  // reads from "auth", "server" and "limits"
+};
+
+// What a request says about its sender. Made by credentials_of(); views live as long as the request.
+struct Credentials {
+    std::string_view token;          // from "Authorization: Bearer" or "X-Api-Key"; empty: none
+    io::Address client;              // behind trusted proxies
+    std::string_view host;           // Host header
+    std::string_view origin;         // Origin header, or empty
+    std::string_view fetch_site;     // Sec-Fetch-Site header, or empty
+    bool over_unix_socket = false;   // the admin socket: full rights by file permission
+};
+
+// Who passed. Small and copied into whatever outlives the request.
+struct Caller {
+    std::string token_id;  // empty: anonymous or the admin socket
+    Scopes scopes;
+    std::string bucket;    // what client windows count by
+};
+
+class Access {
+ public:
+    // References outlive it. `loopback_only`: every listener is bound to a loopback address.
+    Access(AccessConfig config, bool loopback_only, std::vector<std::string> listen_hosts,
+           const TokenTable& tokens, const Clock& clock, obs::Metrics& metrics);
+    ~Access();
+
+    Credentials credentials_of(const io::HttpRequest& request) const;
+
+    // Identifies the caller and checks `needed`. Errors: kUnauthenticated (blame kCaller),
+    // kForbidden (the token lacks the scope), kForeignOrigin (Host not expected, or a cross-site
+    // page, while anonymous access would let it in).
+    Result<Caller> identify(const Credentials& credentials, Scope needed) const;
+
+    // identify(), then one request from the caller's windows: kRateLimited with retry_after set when
+    // one is full (nothing is counted then).
+    Result<Caller> admit(const Credentials& credentials, Scope needed);
+
+    // The origin to allow by CORS for this request ("https://app.example"), or empty.
+    std::string_view allowed_origin(const Credentials& credentials) const;
+
+    // For SIGHUP: takes effect for requests that begin afterwards. Thread-safe.
+    void reconfigure(AccessConfig config);
+
+ private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace sluice::access

@@ -1,0 +1,1 @@
+#include "base/config_reader.h"

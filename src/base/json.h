@@ -1,0 +1,135 @@
+// JSON in and out. Reading is bounded in size and depth before anything is built (simdjson's DOM
+// underneath); writing appends to a string without an intermediate tree.
+#pragma once
+
+#include "base/result.h"
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sluice {
+
+// A value inside the document of a JsonReader. Valid until that reader parses again or is destroyed.
+// Reading it as the wrong type gives nothing; it never throws.
+class JsonValue {
+ public:
+    enum class Type : std::uint8_t { kNull, kBoolean, kInteger, kNumber, kString, kArray, kObject };
+
+    Type type() const;
+    bool is_null() const { return type() == Type::kNull; }
+    bool is_object() const { return type() == Type::kObject; }
+    bool is_array() const { return type() == Type::kArray; }
+    bool is_string() const { return type() == Type::kString; }
+
+    std::optional<std::string_view> as_string() const;
+    // Integers that fit; a number with a fraction or beyond 64 bits gives nothing.
+    std::optional<std::int64_t> as_integer() const;
+    // Any number.
+    std::optional<double> as_number() const;
+    std::optional<bool> as_boolean() const;
+
+    // The member of that name, of an object; of several, the first.
+    std::optional<JsonValue> find(std::string_view key) const;
+    // The same, one step after another: find("answerBox", "snippet").
+    template <class... More>
+        requires(sizeof...(More) > 0)
+    std::optional<JsonValue> find(std::string_view key, More... more) const {
+        auto next = find(key);
+        return next ? next->find(more...) : std::nullopt;
+    }
+    // The string at that path, or an empty view.
+    template <class... Path>
+    std::string_view string_at(Path... path) const {
+        auto value = find(path...);
+        return value ? value->as_string().value_or(std::string_view()) : std::string_view();
+    }
+
+    std::vector<JsonValue> elements() const;                              // of an array, else empty
+    std::vector<std::pair<std::string_view, JsonValue>> members() const;  // of an object, else empty
+
+ private:
+    friend class JsonReader;
+    JsonValue() = default;
+    alignas(8) std::byte element_[16];  // a simdjson element, whose header stays out of this one
+};
+
+struct JsonLimits {
+    std::size_t max_bytes = 1024 * 1024;
+    std::size_t max_depth = 32;
+};
+
+// Keeps its buffers between documents, so give each thread one and reuse it. Not thread-safe.
+class JsonReader {
+ public:
+    explicit JsonReader(JsonLimits limits = {});
+    ~JsonReader();
+    JsonReader(JsonReader&&) noexcept;
+    JsonReader& operator=(JsonReader&&) noexcept;
+
+    // kInvalidRequest when it is not one JSON document in UTF-8 or is nested too deep, and
+    // kPayloadTooLarge past max_bytes. The message says what and where, without quoting the input.
+    // Blame is kCaller: who reads a provider's answer changes it.
+    Result<JsonValue> parse(std::string_view bytes);
+
+ private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+// Appends JSON to a string. It places commas and escapes; calls must nest properly, which is
+// asserted. Bytes that are not UTF-8 are written as U+FFFD, and NaN and infinities as null.
+class JsonWriter {
+ public:
+    explicit JsonWriter(std::string& out) : out_(out) {}
+
+    JsonWriter& begin_object();
+    JsonWriter& end_object();
+    JsonWriter& begin_array();
+    JsonWriter& end_array();
+    JsonWriter& key(std::string_view name);
+
+    JsonWriter& value(std::string_view text);
+    JsonWriter& value(const char* text) { return value(std::string_view(text)); }
+    JsonWriter& value(const std::string& text) { return value(std::string_view(text)); }
+    JsonWriter& value(double number);  // shortest form that reads back the same
+    JsonWriter& value(bool boolean);
+    template <std::integral T>
+        requires(!std::same_as<T, bool>)
+    JsonWriter& value(T number) {
+        if constexpr (std::is_signed_v<T>) {
+            return integer(static_cast<std::int64_t>(number));
+        } else {
+            return unsigned_integer(static_cast<std::uint64_t>(number));
+        }
+    }
+    JsonWriter& null();
+    // Bytes that are one JSON value already.
+    JsonWriter& raw(std::string_view json);
+
+    template <class T>
+    JsonWriter& field(std::string_view name, const T& what) {
+        key(name);
+        return value(what);
+    }
+
+ private:
+    JsonWriter& integer(std::int64_t number);
+    JsonWriter& unsigned_integer(std::uint64_t number);
+    void separate();
+
+    std::string& out_;
+    std::size_t depth_ = 0;
+    bool need_comma_ = false;
+};
+
+// Appends `text` as a quoted, escaped JSON string.
+void append_json_string(std::string& out, std::string_view text);
+
+}  // namespace sluice

@@ -1,0 +1,1 @@
+#include "base/request_context.h"

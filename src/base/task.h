@@ -1,0 +1,72 @@
+// Task<T>: the coroutine type of the whole program (Asio's awaitable), how one is started, and how
+// one is awaited on another thread's executor.
+//
+// Rules that keep coroutines right: parameters by value, or references to objects that app/wire.cc
+// owns; no lambda with captures as a coroutine; no aggregate built inside a co_await expression.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
+namespace sluice {
+
+using Executor = boost::asio::any_io_executor;
+
+template <class T>
+using Task = boost::asio::awaitable<T>;
+
+// Counts the tasks it started, so that shutdown can wait for them. Not thread-safe: spawn, join and
+// the destructor belong to the thread of `executor`. Destroying a scope that still counts tasks is
+// our own mistake and aborts.
+class TaskScope {
+ public:
+    // `on_exception` is called for an exception that leaves a task: a bug, to be logged. Cancellation
+    // is not reported.
+    TaskScope(Executor executor, std::function<void(std::exception_ptr)> on_exception);
+    ~TaskScope();
+    TaskScope(const TaskScope&) = delete;
+    TaskScope& operator=(const TaskScope&) = delete;
+
+    // Starts `task` on the scope's executor. False, with the task destroyed unstarted, after close().
+    bool spawn(Task<void> task);
+
+    // As spawn(); the task can be cancelled through `signal`, which must outlive it.
+    bool spawn(Task<void> task, boost::asio::cancellation_signal& signal);
+
+    // From here on spawn() refuses.
+    void close();
+
+    // Completes when no task is left. Called after close().
+    Task<void> join();
+
+    std::size_t running() const;
+
+ private:
+    struct State;
+    std::shared_ptr<State> state_;
+};
+
+// Runs `task` on `executor` and resumes the caller on its own executor with the result. A
+// cancellation of the caller is carried over to the other executor and reaches the task there.
+Task<void> run_on(Executor executor, Task<void> task);
+
+template <class T>
+Task<void> store_result(Task<T> task, std::optional<T>& out) {
+    out.emplace(co_await std::move(task));
+}
+
+template <class T>
+Task<T> run_on(Executor executor, Task<T> task) {
+    std::optional<T> result;
+    co_await run_on(std::move(executor), store_result(std::move(task), result));
+    co_return std::move(*result);
+}
+
+}  // namespace sluice

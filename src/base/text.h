@@ -1,0 +1,36 @@
+// Small operations on text that several layers need. ASCII unless it says otherwise.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice {
+
+// Without leading and trailing ASCII white space.
+std::string_view trim(std::string_view text);
+std::string to_lower(std::string_view text);
+bool equals_ignoring_case(std::string_view a, std::string_view b);
+bool contains_ignoring_case(std::string_view text, std::string_view part);
+
+// Pieces between separators, trimmed, empty ones dropped.
+std::vector<std::string_view> split_list(std::string_view text, char separator = ',');
+
+bool is_valid_utf8(std::string_view bytes);
+// Code points of valid UTF-8.
+std::size_t count_code_points(std::string_view utf8);
+
+// Undoes %XX and, if asked, '+' for a space. Nothing when an escape is cut or not hexadecimal.
+enum class PlusIsSpace : bool { kNo, kYes };
+std::optional<std::string> percent_decode(std::string_view text, PlusIsSpace plus);
+// Everything but unreserved characters (RFC 3986 section 2.3) as %XX.
+std::string percent_encode(std::string_view text);
+
+// The candidate that is the fewest edits away from `word`, if it is near enough to be a typing
+// mistake (at most a third of its length, at least one); else nothing.
+std::optional<std::string_view> nearest(std::string_view word,
+                                        const std::vector<std::string_view>& candidates);
+
+}  // namespace sluice

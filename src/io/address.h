@@ -1,0 +1,36 @@
+// IP addresses and networks as values: no Asio, no sockets.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice::io {
+
+// An IPv4 or IPv6 address. IPv4-mapped IPv6 (::ffff:a.b.c.d) is IPv4 from the moment it is made.
+struct Address {
+    enum class Family : std::uint8_t { kUnspecified, kV4, kV6 };
+
+    Family family = Family::kUnspecified;
+    std::array<std::uint8_t, 16> bytes{};  // network order; an IPv4 address uses the first four
+
+    // Strict: dotted quad without leading zeros, or RFC 4291 text without a zone or brackets.
+    static std::optional<Address> parse(std::string_view text);
+    // RFC 5952 text; "unix" when unspecified.
+    std::string to_string() const;
+    bool is_loopback() const;
+    bool operator==(const Address&) const = default;
+};
+
+// "10.0.0.0/8", "fd00::/8". Bits beyond the prefix must be zero.
+struct Network {
+    Address base;
+    unsigned prefix_bits = 0;
+
+    static std::optional<Network> parse(std::string_view text);
+    bool contains(const Address& address) const;
+};
+
+}  // namespace sluice::io

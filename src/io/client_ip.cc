@@ -1,0 +1,1 @@
+#include "io/client_ip.h"

@@ -1,0 +1,89 @@
+// HTTP out: the seam to every upstream. CurlHttpClient is the real one; tests script their own.
+#pragma once
+
+#include "base/clock.h"
+#include "base/config_reader.h"
+#include "base/result.h"
+#include "base/secret.h"
+#include "base/task.h"
+#include "io/http_message.h"
+#include "obs/log.h"
+#include "obs/metrics.h"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::io {
+
+// A request to an upstream. The URL and the secret headers never reach a log.
+struct ClientRequest {
+    Method method = Method::kGet;
+    std::string url;                                           // http or https, absolute
+    std::vector<std::pair<std::string, std::string>> headers;  // name, value
+    std::vector<std::pair<std::string, Secret>> secret_headers;
+    std::string body;
+    std::string proxy;                           // http://, https://, socks5://, socks5h://; empty: direct
+    Instant deadline{};                          // the transfer is freed then, whatever its state
+    std::size_t max_response_bytes = 8 * 1024 * 1024;  // after decompression
+
+    ClientRequest() = default;
+};
+
+struct ClientResponse {
+    int status = 0;
+    std::vector<std::pair<std::string, std::string>> headers;  // names in lower case, in order
+    std::string body;
+    Millis elapsed{};
+    bool reused_connection = false;
+
+    // The first header of that (lower-case) name, or an empty view.
+    std::string_view header(std::string_view name) const;
+};
+
+// Not thread-safe: belongs to the control loop.
+class HttpClient {
+ public:
+    virtual ~HttpClient() = default;
+
+    // Any complete answer is a success, whatever its status. Errors, all blamed on the provider
+    // except where noted: kTimeout (the deadline), kUnavailable (resolve, connect, TLS, reset, cut
+    // off, malformed HTTP; blame kGateway when the proxy is at fault), kPayloadTooLarge (more than
+    // max_response_bytes, or a compression bomb), kCancelled. Redirects are not followed: a 3xx is
+    // an answer. A cancelled caller frees the transfer at once.
+    virtual Task<Result<ClientResponse>> send(ClientRequest request) = 0;
+};
+
+struct HttpClientConfig {
+    std::size_t max_response_bytes = 8 * 1024 * 1024;
+    Millis connect_timeout{3'000};
+    int max_connections_per_host = 64;
+    int max_idle_connections = 256;
+    Millis dns_cache{60'000};
+    std::string user_agent = "sluice";
+    std::string ca_file = {};  // empty: the system's
+
+    static HttpClientConfig read(ConfigReader& in);  // the section "upstream"
+};
+
+// libcurl's multi interface on an Asio executor. Connections are pooled per host and proxy; HTTP/2
+// is spoken to TLS upstreams that offer it; gzip, deflate, br and zstd answers are decompressed.
+class CurlHttpClient final : public HttpClient {
+ public:
+    // Everything is called on `executor`'s single thread, the destructor too.
+    CurlHttpClient(Executor executor, HttpClientConfig config, const Clock& clock,
+                   const obs::Log& log, obs::Metrics& metrics);
+    ~CurlHttpClient() override;
+
+    Task<Result<ClientResponse>> send(ClientRequest request) override;
+
+    std::size_t transfers_under_way() const;
+
+ private:
+    struct Impl;
+    std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace sluice::io

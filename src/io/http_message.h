@@ -1,0 +1,99 @@
+// HTTP requests as a door sees them and answers as it gives them. The server (io/http_server.h) owns
+// the wire; a door never sees a socket.
+#pragma once
+
+#include "base/request_context.h"
+#include "base/result.h"
+#include "base/task.h"
+#include "io/address.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace sluice::io {
+
+enum class Method : std::uint8_t { kGet, kHead, kPost, kPut, kPatch, kDelete, kOptions, kOther };
+
+std::string_view to_string(Method method);
+
+struct HeaderField {
+    std::string_view name;  // as sent
+    std::string_view value; // without the white space around it
+};
+
+// One complete request. Every view points into the connection's read buffer and is valid until the
+// reply to this request is complete, so also inside a Task that the handler returned.
+struct HttpRequest {
+    Method method = Method::kGet;
+    std::string_view method_text;
+    std::string_view target;  // as sent: "/v1/search?q=a"
+    std::string_view path;    // of target, still percent-encoded
+    std::string_view query;   // of target without the '?', still percent-encoded
+    std::span<const HeaderField> headers;
+    std::string_view body;    // after any transfer coding
+    Address peer;             // the other end of the connection; unspecified on a Unix socket
+    bool over_unix_socket = false;
+    RequestContext context;   // id, trace and start are set; the deadline is the handler's to set
+
+    // The value of the first field of that name (ASCII case does not matter).
+    std::optional<std::string_view> header(std::string_view name) const;
+};
+
+// Finished body bytes, shared between any number of answers on any thread. The compressed forms are
+// made when a client first asks for one, and kept. Thread-safe.
+class HttpBody {
+ public:
+    explicit HttpBody(std::string bytes);
+    ~HttpBody();
+    HttpBody(const HttpBody&) = delete;
+    HttpBody& operator=(const HttpBody&) = delete;
+
+    std::string_view bytes() const { return bytes_; }
+
+    struct Encoded {
+        std::string data;         // gzip: a raw DEFLATE stream that ends; zstd: one frame
+        std::uint32_t crc32 = 0;  // of the plain bytes
+    };
+    const Encoded& gzip() const;
+    const Encoded& zstd() const;
+
+ private:
+    struct Encodings;
+    std::string bytes_;
+    std::unique_ptr<Encodings> encodings_;
+};
+
+// An answer. Its body is `lead` followed by `body`: the lead is what differs from request to request
+// (small), the body is what many share. Date, Content-Length, Connection, Content-Encoding,
+// X-Request-Id and traceparent are the server's to add.
+struct HttpResponse {
+    int status = 200;
+    std::string headers = {};  // whole lines, each "Name: value\r\n", Content-Type included
+    std::string lead = {};
+    std::shared_ptr<const HttpBody> body = nullptr;
+    bool close = false;        // close the connection afterwards
+};
+
+// A handler answers at once where it can (no coroutine is started then), else with a Task.
+using HttpReply = std::variant<HttpResponse, Task<HttpResponse>>;
+
+// What the server calls. Both functions are called on any of its threads, at the same time.
+class HttpHandler {
+ public:
+    virtual ~HttpHandler() = default;
+
+    // An exception from here or from the Task is caught by the server and answered through refuse().
+    virtual HttpReply handle(const HttpRequest& request) = 0;
+
+    // The answer to what never became a request (a malformed head, a bound that was passed), and to
+    // an exception: in the native dialect's error shape.
+    virtual HttpResponse refuse(const Error& error, const RequestId& id) = 0;
+};
+
+}  // namespace sluice::io

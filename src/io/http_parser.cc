@@ -1,0 +1,1 @@
+#include "io/http_parser.h"

@@ -1,0 +1,1 @@
+#include "obs/metrics.h"

@@ -1,0 +1,142 @@
+// The web side's own words: what is asked, what is answered, and what was tried.
+#pragma once
+
+#include "base/hit.h"
+#include "base/result.h"
+#include "base/secret.h"
+#include "io/http_message.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::web {
+
+enum class Lane : std::uint8_t { kFast, kDeep };
+enum class Topic : std::uint8_t { kGeneral, kNews };
+enum class SafeSearch : std::uint8_t { kUnset, kOff, kModerate, kStrict };
+enum class CacheMode : std::uint8_t { kUse, kRefresh, kBypass, kOnly };
+enum class Strategy : std::uint8_t { kFailover };
+
+std::string_view to_string(Lane lane);
+std::string_view to_string(CacheMode mode);
+
+// How recent results must be: a rolling period, or a closed range of days (ISO dates).
+struct Freshness {
+    enum class Period : std::uint8_t { kAny, kDay, kWeek, kMonth, kYear, kRange };
+    Period period = Period::kAny;
+    std::string from = {};  // "2026-01-01", with kRange
+    std::string to = {};
+
+    bool operator==(const Freshness&) const = default;
+};
+
+// A validated request. Made by a door; every field is within its limits.
+struct SearchRequest {
+    QueryText query;              // trimmed, 1 to 2,000 code points, valid UTF-8
+    Lane lane = Lane::kFast;
+    std::uint32_t max_results = 10;  // 1 to 50
+    std::uint32_t page = 1;          // 1 to 100
+    std::string locale = {};         // BCP 47, "de-DE"; empty: the provider's default
+    std::string country = {};        // ISO 3166-1 alpha-2, lower case; empty: the provider's default
+    Freshness freshness = {};
+    Topic topic = Topic::kGeneral;
+    bool want_answer = false;
+    bool want_content = false;
+    std::vector<std::string> include_domains = {};  // lower case, sorted, unique
+    std::vector<std::string> exclude_domains = {};
+    std::vector<std::string> providers = {};        // explicit route, in order; empty: the lane's
+    Strategy strategy = Strategy::kFailover;
+    SafeSearch safe_search = SafeSearch::kUnset;
+    std::string session_id = {};
+    bool trace = false;
+    CacheMode cache = CacheMode::kUse;
+
+    SearchRequest() = default;
+};
+
+// How one call to a provider ended; the words are contract (attempts[].outcome).
+enum class Outcome : std::uint8_t {
+    kSuccess,
+    kEmpty,
+    kRateLimited,
+    kAuthFailed,
+    kQuotaExhausted,
+    kPlanLimit,
+    kTimeout,
+    kConnectError,
+    kServerError,
+    kUnparseable,
+    kBadRequest,
+    kBlocked,
+    kSkippedNoKey,
+    kSkippedCapability,
+    kCancelled,
+};
+
+std::string_view to_string(Outcome outcome);
+
+struct Attempt {
+    std::string provider;
+    std::string key_id;   // empty: no key was taken
+    Outcome outcome = Outcome::kSuccess;
+    std::optional<Blame> blame;
+    int status = 0;       // HTTP; 0: there was no answer
+    Millis latency{};
+    std::string detail;   // for people; secrets and query removed
+};
+
+// The doors that keep finished bytes with an answer.
+enum class Door : std::uint8_t { kRest };
+inline constexpr std::size_t kDoorCount = 1;
+
+// An answer as it is cached: immutable, shared between threads. It holds nothing of one request
+// (no id, no times, no attempts). Each door's finished body is made once, by the first request that
+// needs it, and lives as long as the answer.
+class SearchAnswer {
+ public:
+    SearchAnswer(std::string query, Lane lane, std::string provider,
+                 std::optional<std::string> answer, std::vector<Hit> hits);
+
+    const std::string& query() const { return query_; }
+    Lane lane() const { return lane_; }
+    const std::string& provider() const { return provider_; }
+    const std::optional<std::string>& answer() const { return answer_; }
+    const std::vector<Hit>& hits() const { return hits_; }
+
+    // The finished body for `door`; `render` is called if it is not there yet.
+    std::shared_ptr<const io::HttpBody> body_for(
+        Door door, const std::function<std::string(const SearchAnswer&)>& render) const;
+
+    // What this answer costs in a cache: its texts, twice (once as fields, once rendered).
+    std::size_t memory_bytes() const;
+
+ private:
+    std::string query_;
+    Lane lane_;
+    std::string provider_;
+    std::optional<std::string> answer_;
+    std::vector<Hit> hits_;
+    struct Rendered {
+        std::once_flag once;
+        std::shared_ptr<const io::HttpBody> body;
+    };
+    mutable std::array<Rendered, kDoorCount> rendered_;
+};
+
+// One request's answer: the shared part and what belongs to this request alone.
+struct Served {
+    std::shared_ptr<const SearchAnswer> answer;
+    bool cached = false;
+    bool stale = false;
+    std::vector<Attempt> attempts = {};
+};
+
+}  // namespace sluice::web
