@@ -1,0 +1,109 @@
+// What an adapter to one search provider is: a declaration, how a request is built, how an answer is
+// read, and where its error signals deviate from HTTP's. Adapters hold no state and do no I/O; the one
+// place that talks to a provider is web/call.cc. To add one: a file in web/providers/ and a line in
+// web/providers/all.cc.
+#pragma once
+
+#include "base/json.h"
+#include "base/secret.h"
+#include "io/http_client.h"
+#include "web/types.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace sluice::web {
+
+// What a provider can honour. A request that needs more skips it, and the trace says so.
+struct Capabilities {
+    std::uint32_t max_results = 10;        // in one call; more are cut to it
+    std::uint32_t max_page = 1;            // 1: no paging
+    std::size_t max_query_code_points = 2'000;
+    std::size_t max_domains = 0;           // of include and exclude lists each; 0: no domain filter
+    bool country = false;
+    bool locale = false;
+    bool freshness_period = false;
+    bool freshness_range = false;
+    bool news = false;
+    bool answer = false;
+    bool content = false;
+    bool safe_search = false;
+};
+
+struct ProviderSpec {
+    std::string_view name;              // "serper": in settings, routes, metrics, answers
+    std::string_view default_base_url;  // "https://google.serper.dev"
+    std::string_view keys_variable;     // "SERPER_API_KEYS"
+    std::string_view key_variable;      // "SERPER_API_KEY"
+    Millis default_timeout{8'000};      // of one attempt
+    Capabilities can;
+};
+
+// A key as an adapter needs it.
+struct ProviderKey {
+    std::string id;  // stable, not secret: how traces, metrics and logs name it
+    Secret secret;
+};
+
+// What has to follow from an answer that is not a result list.
+enum class Effect : std::uint8_t {
+    kCool,        // this key rests for `penalty`; next key
+    kExhaust,     // this key's quota is used up until `penalty` has passed; next key
+    kQuarantine,  // this key is refused; next key
+    kKeyCannot,   // this key's plan lacks something; key untouched; next key
+    kCaller,      // the request itself is refused: stop, nobody else is asked
+    kProvider,    // the provider is at fault; keys untouched; next provider
+    kEmpty,       // a valid answer without results
+};
+
+struct Verdict {
+    Effect effect = Effect::kProvider;
+    Outcome outcome = Outcome::kServerError;
+    std::optional<Millis> penalty = {};  // for kCool and kExhaust; empty: the configured default
+    std::string detail = {};             // the provider's own words, shortened, secrets removed
+};
+
+Blame blame_of(Effect effect);  // kEmpty has no blame: asserted
+
+struct ProviderAnswer {
+    std::vector<Hit> hits;  // rank, site and provider are filled by the caller
+    std::optional<std::string> answer;
+};
+
+class Provider {
+ public:
+    virtual ~Provider() = default;
+
+    virtual const ProviderSpec& spec() const = 0;
+
+    // The call for `request`, without deadline, proxy and size cap. `base_url` has no trailing slash.
+    virtual io::ClientRequest build(const SearchRequest& request, const ProviderKey& key,
+                                    std::string_view base_url) const = 0;
+
+    // Reads the body of a 2xx answer. Nothing when it is not of the provider's shape (blamed on the
+    // provider); an empty hit list is a valid answer. Unknown members are ignored, absent optional
+    // ones tolerated, a hit without a usable URL is left out.
+    virtual std::optional<ProviderAnswer> parse(const JsonValue& body) const = 0;
+
+    // Only what deviates from the generic table of web/blame.h; nothing: the generic table decides.
+    // `body` is absent when the answer is not JSON.
+    virtual std::optional<Verdict> classify(const io::ClientResponse& response,
+                                            const std::optional<JsonValue>& body) const;
+};
+
+// Every provider of this binary, in the order of web/providers/all.cc. They live as long as the
+// process.
+const std::vector<const Provider*>& all_providers();
+const Provider* find_provider(std::string_view name);
+
+// The constraint of `request` that a provider of these capabilities can't honour, for the trace
+// ("freshness range"); nothing when it can honour all.
+std::optional<std::string_view> unmet_constraint(const Capabilities& can, const SearchRequest& request);
+
+}  // namespace sluice::web
