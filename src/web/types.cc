@@ -1,0 +1,105 @@
+#include "web/types.h"
+
+#include <utility>
+
+namespace sluice::web {
+namespace {
+
+// Names, quotes and numbers around the texts of one hit when it is rendered.
+constexpr std::size_t kRenderedHitFrame = 160;
+
+std::size_t text_bytes(const Hit& hit) {
+    return hit.url.size() + hit.title.size() + hit.snippet.size() + hit.content.size() +
+           hit.provider.size() + hit.site.size() +
+           (hit.published_at ? hit.published_at->size() : 0);
+}
+
+}  // namespace
+
+std::string_view to_string(Lane lane) {
+    switch (lane) {
+        case Lane::kFast:
+            return "fast";
+        case Lane::kDeep:
+            return "deep";
+    }
+    return "unknown";
+}
+
+std::string_view to_string(CacheMode mode) {
+    switch (mode) {
+        case CacheMode::kUse:
+            return "use";
+        case CacheMode::kRefresh:
+            return "refresh";
+        case CacheMode::kBypass:
+            return "bypass";
+        case CacheMode::kOnly:
+            return "only";
+    }
+    return "unknown";
+}
+
+std::string_view to_string(Outcome outcome) {
+    switch (outcome) {
+        case Outcome::kSuccess:
+            return "success";
+        case Outcome::kEmpty:
+            return "empty";
+        case Outcome::kRateLimited:
+            return "rate_limited";
+        case Outcome::kAuthFailed:
+            return "auth_failed";
+        case Outcome::kQuotaExhausted:
+            return "quota_exhausted";
+        case Outcome::kPlanLimit:
+            return "plan_limit";
+        case Outcome::kTimeout:
+            return "timeout";
+        case Outcome::kConnectError:
+            return "connect_error";
+        case Outcome::kServerError:
+            return "server_error";
+        case Outcome::kUnparseable:
+            return "unparseable";
+        case Outcome::kBadRequest:
+            return "bad_request";
+        case Outcome::kBlocked:
+            return "blocked";
+        case Outcome::kSkippedNoKey:
+            return "skipped_no_key";
+        case Outcome::kSkippedCapability:
+            return "skipped_capability";
+        case Outcome::kCancelled:
+            return "cancelled";
+    }
+    return "unknown";
+}
+
+SearchAnswer::SearchAnswer(std::string query, Lane lane, std::string provider,
+                           std::optional<std::string> answer, std::vector<Hit> hits)
+    : query_(std::move(query)),
+      lane_(lane),
+      provider_(std::move(provider)),
+      answer_(std::move(answer)),
+      hits_(std::move(hits)) {}
+
+std::shared_ptr<const io::HttpBody> SearchAnswer::body_for(
+    Door door, const std::function<std::string(const SearchAnswer&)>& render) const {
+    const auto index = static_cast<std::size_t>(door);
+    SLUICE_ASSERT(index < kDoorCount);
+    Rendered& rendered = rendered_[index];
+    std::call_once(rendered.once,
+                   [&] { rendered.body = std::make_shared<const io::HttpBody>(render(*this)); });
+    return rendered.body;
+}
+
+std::size_t SearchAnswer::memory_bytes() const {
+    std::size_t texts = query_.size() + provider_.size() + (answer_ ? answer_->size() : 0);
+    for (const Hit& hit : hits_) {
+        texts += text_bytes(hit);
+    }
+    return sizeof(SearchAnswer) + 2 * texts + hits_.size() * (sizeof(Hit) + kRenderedHitFrame);
+}
+
+}  // namespace sluice::web
