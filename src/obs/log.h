@@ -3,8 +3,8 @@
 //
 //     log.warn("circuit_opened", {{"provider", name}, {"open_ms", ms}});
 //
-// Event names are past tense, snake_case and stable. Query text, secrets, tokens and addresses never
-// become fields: Secret and QueryText are refused at compile time.
+// Event names are past tense, snake_case and stable. Query text, secrets, tokens and addresses
+// never become fields: Secret and QueryText are refused at compile time.
 #pragma once
 
 #include "base/clock.h"
@@ -25,6 +25,8 @@ namespace sluice::obs {
 
 enum class Level : std::uint8_t { kDebug, kInfo, kWarn, kError };
 
+// One member of a line. Text longer than 2,048 bytes is cut. Refers to what it was made from, so it
+// lives no longer than the call that it is an argument of. `ts`, `level` and `event` are taken.
 struct LogField {
     using Value = std::variant<std::string_view, std::int64_t, std::uint64_t, double, bool>;
 
@@ -32,9 +34,11 @@ struct LogField {
     LogField(std::string_view n, const char* v) : name(n), value(std::string_view(v)) {}
     LogField(std::string_view n, const std::string& v) : name(n), value(std::string_view(v)) {}
     LogField(std::string_view n, double v) : name(n), value(v) {}
-    LogField(std::string_view n, bool v) : name(n), value(v) {}
     LogField(std::string_view n, Millis v) : name(n), value(std::int64_t{v.count()}) {}
     LogField(std::string_view n, const RequestId& id) : name(n), value(id.text()) {}
+    // A template, since a plain bool would also take every pointer.
+    template <std::same_as<bool> T>
+    LogField(std::string_view n, T v) : name(n), value(v) {}
     template <std::signed_integral T>
     LogField(std::string_view n, T v) : name(n), value(static_cast<std::int64_t>(v)) {}
     template <std::unsigned_integral T>
@@ -54,10 +58,14 @@ class LogSink {
  public:
     virtual ~LogSink() = default;
     virtual void write(Level level, std::string line) = 0;  // one JSON object, no line break
+    // Returns when the lines of before are out, or after a second if they can't be written.
     virtual void flush() = 0;
+    // Lines that were given up because the queue was full, since the start.
+    virtual std::uint64_t dropped() const { return 0; }
 };
 
-// stderr through a bounded queue and one background thread.
+// stderr through a queue of 1,024 lines and one background thread. A full queue gives up its oldest
+// line. Its destructor writes what is left.
 std::unique_ptr<LogSink> make_stderr_sink();
 
 // Thread-safe. One is built in app/wire.cc (or by a test, with a sink that collects).
@@ -86,7 +94,8 @@ class Log {
 class LogLimiter {
  public:
     LogLimiter(int burst, Millis interval);
-    // True if a line may be written now; `suppressed` is how many were held back since the last one.
+    // True if a line may be written now; then `suppressed` is how many were held back since the
+    // last one that was let through. When false, `suppressed` is left alone.
     bool allow(Instant now, std::uint64_t& suppressed);
 
  private:

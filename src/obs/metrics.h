@@ -1,5 +1,6 @@
 // Metrics in the Prometheus text format, on prometheus-cpp. A metric is declared once, in the
-// metrics.h of its side, as a static MetricSpec; docs/metrics.md is generated from the declarations.
+// metrics.h of its side, as a static MetricSpec; docs/metrics.md is generated from the
+// declarations.
 //
 // Labels hold configured names or enumerators, never a query, URL, key or anything else from the
 // wire. Resolve a handle once (it is a look-up under a lock) and keep it; using one is lock-free.
@@ -22,10 +23,10 @@ enum class MetricType : unsigned char { kCounter, kGauge, kHistogram };
 
 struct MetricSpec {
     MetricType type;
-    std::string name;                 // sluice_<area>_<what>_<unit>[_total]
-    std::string help;                 // one sentence
-    std::vector<std::string> labels;  // names, in the order in which values are given
-    std::vector<double> buckets = {}; // upper bounds, of a histogram
+    std::string name;                  // sluice_<area>_<what>_<unit>[_total]
+    std::string help;                  // one sentence
+    std::vector<std::string> labels;   // names, in the order in which values are given
+    std::vector<double> buckets = {};  // upper bounds, of a histogram
 };
 
 // Handles are cheap to copy and valid as long as the Metrics they came from.
