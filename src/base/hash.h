@@ -1,4 +1,4 @@
-// Hashes. SHA-256 for what is stored or compared across processes, XXH3 for tables in memory.
+// SHA-256, for what is stored or compared across processes.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace sluice {
 
 using Sha256 = std::array<std::uint8_t, 32>;
 
-// FIPS 180-4, through OpenSSL. Thread-safe.
+// FIPS 180-4, through OpenSSL. Thread-safe; allocates only on a thread's first call.
 Sha256 sha256(std::string_view bytes);
 
 // Lower-case hexadecimal.

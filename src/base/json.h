@@ -16,8 +16,8 @@
 
 namespace sluice {
 
-// A value inside the document of a JsonReader. Valid until that reader parses again or is destroyed.
-// Reading it as the wrong type gives nothing; it never throws.
+// A value inside the document of a JsonReader. Valid until that reader parses again or is
+// destroyed. Reading it as the wrong type gives nothing; it never throws.
 class JsonValue {
  public:
     enum class Type : std::uint8_t { kNull, kBoolean, kInteger, kNumber, kString, kArray, kObject };
@@ -29,7 +29,8 @@ class JsonValue {
     bool is_string() const { return type() == Type::kString; }
 
     std::optional<std::string_view> as_string() const;
-    // Integers that fit; a number with a fraction or beyond 64 bits gives nothing.
+    // Integers that fit, 2.0 and 1e3 included; a number with a fraction or beyond 64 bits gives
+    // nothing.
     std::optional<std::int64_t> as_integer() const;
     // Any number.
     std::optional<double> as_number() const;
@@ -51,21 +52,28 @@ class JsonValue {
         return value ? value->as_string().value_or(std::string_view()) : std::string_view();
     }
 
-    std::vector<JsonValue> elements() const;                              // of an array, else empty
-    std::vector<std::pair<std::string_view, JsonValue>> members() const;  // of an object, else empty
+    std::vector<JsonValue> elements() const;  // of an array, else empty
+    std::vector<std::pair<std::string_view, JsonValue>> members()
+        const;  // of an object, else empty
 
  private:
     friend class JsonReader;
     JsonValue() = default;
+    template <class Element>
+    static JsonValue of(const Element& element);
+    template <class Element>
+    Element as() const;
+
     alignas(8) std::byte element_[16];  // a simdjson element, whose header stays out of this one
 };
 
 struct JsonLimits {
     std::size_t max_bytes = 1024 * 1024;
-    std::size_t max_depth = 32;
+    std::size_t max_depth = 32;  // arrays and objects inside each other; an empty one is a leaf
 };
 
-// Keeps its buffers between documents, so give each thread one and reuse it. Not thread-safe.
+// Keeps its buffers between documents, so give each thread one and reuse it: about fifteen times
+// the bytes of the largest document, up to kKeptBytes of it. Not thread-safe.
 class JsonReader {
  public:
     explicit JsonReader(JsonLimits limits = {});
@@ -78,13 +86,23 @@ class JsonReader {
     // Blame is kCaller: who reads a provider's answer changes it.
     Result<JsonValue> parse(std::string_view bytes);
 
+    // Gives back what a document larger than kKeptBytes took; the next parse() would do it too. The
+    // values of that document are gone afterwards. Costs nothing after an ordinary document.
+    void shrink();
+
+    static constexpr std::size_t kKeptBytes = 128 * 1024;
+
+    // The size of document that the buffers have room for.
+    std::size_t capacity() const;
+
  private:
     struct Impl;
     std::unique_ptr<Impl> impl_;
 };
 
-// Appends JSON to a string. It places commas and escapes; calls must nest properly, which is
-// asserted. Bytes that are not UTF-8 are written as U+FFFD, and NaN and infinities as null.
+// Appends one JSON value to a string. It places commas and escapes; calls must nest properly, at
+// most 64 deep, which is asserted. Bytes that are not UTF-8 are written as U+FFFD, and NaN and
+// infinities as null. `out` must outlive it.
 class JsonWriter {
  public:
     explicit JsonWriter(std::string& out) : out_(out) {}
@@ -122,11 +140,18 @@ class JsonWriter {
  private:
     JsonWriter& integer(std::int64_t number);
     JsonWriter& unsigned_integer(std::uint64_t number);
+    // Before each value: the comma if one is due, and the check that a value may stand here.
     void separate();
+    enum class Container : bool { kArray, kObject };
+    void open(Container kind);
+    void close(Container kind);
+    bool in_object() const;
 
     std::string& out_;
+    std::uint64_t objects_ = 0;  // bit n: the container at depth n + 1 is an object
     std::size_t depth_ = 0;
     bool need_comma_ = false;
+    bool after_key_ = false;
 };
 
 // Appends `text` as a quoted, escaped JSON string.

@@ -18,7 +18,17 @@ bool contains_ignoring_case(std::string_view text, std::string_view part);
 // Pieces between separators, trimmed, empty ones dropped.
 std::vector<std::string_view> split_list(std::string_view text, char separator = ',');
 
+// Well-formed UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing past U+10FFFF.
 bool is_valid_utf8(std::string_view bytes);
+
+// What stands at the start of `bytes`, which must not be empty: one well-formed sequence, or the
+// longest piece of an ill-formed one that is to be replaced by a single U+FFFD.
+struct Utf8Piece {
+    std::size_t bytes = 1;
+    bool valid = false;
+};
+Utf8Piece first_utf8(std::string_view bytes);
+
 // Code points of valid UTF-8.
 std::size_t count_code_points(std::string_view utf8);
 
@@ -28,8 +38,9 @@ std::optional<std::string> percent_decode(std::string_view text, PlusIsSpace plu
 // Everything but unreserved characters (RFC 3986 section 2.3) as %XX.
 std::string percent_encode(std::string_view text);
 
-// The candidate that is the fewest edits away from `word`, if it is near enough to be a typing
-// mistake (at most a third of its length, at least one); else nothing.
+// The candidate that is the fewest edits away from `word` (a letter added, lost, changed, or two
+// neighbours swapped), if it is near enough to be a typing mistake: at most a third of the word's
+// length, at least one. Of equally near ones the first. Words past 128 bytes have none.
 std::optional<std::string_view> nearest(std::string_view word,
                                         const std::vector<std::string_view>& candidates);
 
