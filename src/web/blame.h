@@ -1,8 +1,16 @@
 // Whose fault is an upstream's answer? The one place where a provider's answer becomes results or a
-// verdict, before anything is retried. Rules: the provider's own rows first, then the generic table:
-// 429 cools the key, 401 and 403 quarantine it, 402 exhausts it, 5xx and 408/425 are the provider's,
-// 400 and 422 with a JSON body are the caller's, and any other 4xx, any HTML or challenge page, any
-// 3xx and a 2xx that can't be read are the provider's.
+// verdict, before anything is retried. The provider's own rows come first, then the generic table:
+//
+//   429                          cools the key, whatever the body
+//   401, 403                     quarantine the key
+//   402                          the key is exhausted
+//   400, 422 with a JSON body    the caller's
+//   any other 4xx                the provider's; so is every 4xx but 429 with an empty or an HTML
+//                                body, which something in front of the provider wrote: such an
+//                                answer never costs a key its place nor the caller the search
+//   407                          the way out's: nobody's key, and the provider is not reached
+//   3xx, 5xx                     the provider's
+//   2xx that can't be read       the provider's, challenge pages included
 #pragma once
 
 #include "web/provider.h"
@@ -13,13 +21,22 @@ namespace sluice::web {
 
 using Judgement = std::variant<ProviderAnswer, Verdict>;
 
-// Reads `response` with `reader` (one per thread). `wall_now` is for Retry-After dates, which are
-// clamped to [1 s, 24 h]. A result list may be empty: that is kEmpty only where a provider signals
-// emptiness by an error; otherwise an empty ProviderAnswer.
-Judgement judge(const Provider& provider, const io::ClientResponse& response, JsonReader& reader,
+// A call as it was made: what its answer is judged against. Refers to objects of the caller.
+struct Asked {
+    const Provider& provider;
+    const SearchRequest& request;
+    const ProviderKey& key;
+};
+
+// Reads `response` with `reader` (one per thread; what it read before becomes invalid). `wall_now` is
+// for Retry-After dates and quota resets. A penalty that the provider's own row leaves open is what
+// Retry-After asks for, clamped to [1 s, 24 h]. A result list may be empty: that is kEmpty only where
+// a provider signals emptiness by an error; otherwise an empty ProviderAnswer.
+Judgement judge(const Asked& asked, const io::ClientResponse& response, JsonReader& reader,
                 WallTime wall_now);
 
-// The verdict on a call that got no answer at all (HttpClient's error).
+// The verdict on a call that got no answer at all (HttpClient's error). A cancelled call is nobody's
+// fault: its outcome is kCancelled, and the effect of that verdict must not be applied.
 Verdict judge_transport_error(const Error& error);
 
 }  // namespace sluice::web

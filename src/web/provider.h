@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -27,13 +28,15 @@ struct Capabilities {
     std::size_t max_query_code_points = 2'000;
     std::size_t max_domains = 0;           // of include and exclude lists each; 0: no domain filter
     bool country = false;
+    std::span<const std::string_view> countries = {};  // the codes it knows, sorted; empty: all
+    bool country_in_news = false;          // a country together with the news topic
     bool locale = false;
     bool freshness_period = false;
     bool freshness_range = false;
     bool news = false;
     bool answer = false;
     bool content = false;
-    bool safe_search = false;
+    bool safe_search = false;              // moderate and strict; off asks for nothing
 };
 
 struct ProviderSpec {
@@ -66,7 +69,9 @@ struct Verdict {
     Effect effect = Effect::kProvider;
     Outcome outcome = Outcome::kServerError;
     std::optional<Millis> penalty = {};  // for kCool and kExhaust; empty: the configured default
-    std::string detail = {};             // the provider's own words, shortened, secrets removed
+    // For people: the provider's own words, or ours where it has none. What leaves judge() is one
+    // line of valid UTF-8, at most 200 bytes, without the key's secret and the query.
+    std::string detail = {};
 };
 
 Blame blame_of(Effect effect);  // kEmpty has no blame: asserted
@@ -86,15 +91,20 @@ class Provider {
     virtual io::ClientRequest build(const SearchRequest& request, const ProviderKey& key,
                                     std::string_view base_url) const = 0;
 
-    // Reads the body of a 2xx answer. Nothing when it is not of the provider's shape (blamed on the
-    // provider); an empty hit list is a valid answer. Unknown members are ignored, absent optional
-    // ones tolerated, a hit without a usable URL is left out.
-    virtual std::optional<ProviderAnswer> parse(const JsonValue& body) const = 0;
+    // Reads the body of a 2xx answer to `request`. Nothing when it is not of the provider's shape
+    // (blamed on the provider); an empty hit list is a valid answer. Unknown members are ignored,
+    // absent optional ones tolerated, a hit without a usable URL is left out. The answer text is
+    // given only where `request` wants one, and never more hits than it asks for.
+    virtual std::optional<ProviderAnswer> parse(const JsonValue& body,
+                                                const SearchRequest& request) const = 0;
 
     // Only what deviates from the generic table of web/blame.h; nothing: the generic table decides.
-    // `body` is absent when the answer is not JSON.
+    // Asked about every answer, 2xx too. `body` is absent when the answer is not a JSON object or
+    // array; `wall_now` is for quotas that reset by the calendar. An empty detail is filled with what
+    // the body says, an empty penalty with Retry-After.
     virtual std::optional<Verdict> classify(const io::ClientResponse& response,
-                                            const std::optional<JsonValue>& body) const;
+                                            const std::optional<JsonValue>& body,
+                                            WallTime wall_now) const;
 };
 
 // Every provider of this binary, in the order of web/providers/all.cc. They live as long as the
