@@ -15,7 +15,8 @@
 
 namespace sluice::io {
 
-// Thread-safe. Owned by app/wire.cc and outlives every task that uses it.
+// Thread-safe. Owned by app/wire.cc, outlives every task that uses it, and is outlived by the
+// executors of those tasks.
 class SqliteStore {
  public:
     static constexpr std::size_t kDefaultMaxQueued = 256;
