@@ -18,6 +18,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <pthread.h>
 #include <thread>
 
@@ -35,7 +36,8 @@ using Completion = asio::any_completion_handler<void()>;
 struct Waiting {
     JobFunction job;
     Executor executor;  // the caller's, kept from running out of work
-    Completion done;
+    std::optional<Completion>
+        done;  // made in place: Boost 1.81's move assignment recurses for ever
     Status status = {};
     std::exception_ptr exception =
         nullptr;  // what escaped from the job: a bug, the caller's to see
@@ -46,7 +48,7 @@ void resume_caller(Waiting& waiting) {
     // From here on the executor owns the caller's coroutine, so that a loop that ends before it
     // gets here destroys it.
     const Executor executor = std::exchange(waiting.executor, Executor());
-    asio::post(executor, [done = std::move(waiting.done)]() mutable {
+    asio::post(executor, [done = std::move(*waiting.done)]() mutable {
         // A slot belongs to the caller's executor, so it is emptied here and not on our thread.
         auto slot = asio::get_associated_cancellation_slot(done);
         if (slot.is_connected()) {
@@ -135,7 +137,7 @@ struct SqliteStore::Impl : std::enable_shared_from_this<SqliteStore::Impl> {
 
     // Completes when the job ran, was refused or was withdrawn by a cancellation.
     void start(const WaitingPtr& waiting) {
-        auto slot = asio::get_associated_cancellation_slot(waiting->done);
+        auto slot = asio::get_associated_cancellation_slot(*waiting->done);
         if (slot.is_connected()) {
             slot.assign(
                 [self = weak_from_this(), job = std::weak_ptr(waiting)](asio::cancellation_type) {
@@ -195,7 +197,7 @@ Task<Status> SqliteStore::perform(Job job) {
     waiting->executor = asio::prefer(executor, asio::execution::outstanding_work.tracked);
 
     auto initiate = [impl = impl_.get(), waiting](auto handler) {
-        waiting->done = std::move(handler);
+        waiting->done.emplace(std::move(handler));
         impl->start(waiting);
     };
     co_await asio::async_initiate<decltype(asio::use_awaitable), void()>(std::move(initiate),
