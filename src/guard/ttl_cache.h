@@ -1,0 +1,271 @@
+// A cache whose entries are fresh for a time, then stale for a time, then gone. Bounded in entries
+// and in bytes; under pressure the least recently used entry goes first.
+#pragma once
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "guard/lru.h"
+#include "guard/saturate.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace sluice::guard {
+
+struct TtlCacheLimits {
+    std::size_t max_entries = 1'000'000;
+    std::size_t max_bytes = 256UL * 1024 * 1024;  // costs as given, and the cache's own overhead
+};
+
+struct TtlCacheStats {
+    std::size_t entries = 0;
+    std::size_t bytes = 0;        // costs as given, and the cache's own overhead
+    std::uint64_t evictions = 0;  // dropped for want of room
+    std::uint64_t expired = 0;    // dropped because their time was over
+};
+
+enum class Freshness : std::uint8_t { kFresh, kStale };
+
+// How long an entry may be served: fresh, and then stale when nothing better is to be had.
+struct Lifetime {
+    Duration fresh_for{};
+    Duration stale_for{};
+};
+
+// The hash of a key that is a digest already: its first eight bytes.
+struct DigestHash {
+    std::uint64_t operator()(const Sha256& digest) const {
+        std::uint64_t hash = 0;
+        std::memcpy(&hash, digest.data(), sizeof hash);
+        return hash;
+    }
+};
+
+// Not thread-safe. Every `now` is the caller's; an entry from the future counts as made just then.
+template <class Key, class Value, class Hash = std::hash<Key>>
+class TtlCache {
+    struct Timed {
+        Value value;
+        Instant made_at;
+        Instant fresh_until;
+        Instant stale_until;
+    };
+    using Map = LruMap<Key, Timed, Hash, LruOrder::kRelaxed>;
+
+ public:
+    // Table slots that each put() looks through for expired entries. They hold at least two entries
+    // and a half, so the whole cache is searched while less than half of it is written.
+    static constexpr std::size_t kSlotsSweptPerPut = 8;
+    // Counted for each entry beside its cost.
+    static constexpr std::size_t kEntryOverheadBytes = Map::kEntryOverheadBytes;
+
+    using Dropped = typename Map::Dropped;
+
+    struct Found {
+        const Value* value = nullptr;  // null: not there. Valid until the next call that changes
+        Freshness freshness = Freshness::kFresh;
+        Duration age{};
+
+        explicit operator bool() const { return value != nullptr; }
+    };
+
+    explicit TtlCache(TtlCacheLimits limits, Hash hash = Hash())
+        : map_(LruLimits{limits.max_entries, limits.max_bytes}, std::move(hash)) {}
+
+    // An expired entry is dropped when it is met. A hit counts as use, fresh or stale.
+    Found find(const Key& key, Instant now) {
+        Dropped dropped;
+        return find(key, now, dropped);
+    }
+
+    // The same; what it drops is destroyed with `dropped`.
+    Found find(const Key& key, Instant now, Dropped& dropped) {
+        const Timed* entry = map_.find(key);
+        if (entry == nullptr) {
+            return {};
+        }
+        if (now >= entry->stale_until) {
+            dropped = map_.erase(key);
+            expired_ += 1;
+            return {};
+        }
+        Found found;
+        found.value = &entry->value;
+        found.freshness = now < entry->fresh_until ? Freshness::kFresh : Freshness::kStale;
+        found.age = std::max(now - entry->made_at, Duration::zero());
+        return found;
+    }
+
+    // `now` is when the value was made. `cost_bytes` is what it occupies outside the cache's own
+    // node. An entry without a lifetime, or larger than the whole cache, is not kept, and neither
+    // is the one it would have replaced.
+    Dropped put(Key key, Value value, std::size_t cost_bytes, Lifetime lifetime, Instant now) {
+        Dropped swept = sweep(kSlotsSweptPerPut, now);
+        const Instant fresh_until = add_saturating(now, lifetime.fresh_for);
+        const Instant stale_until = add_saturating(fresh_until, lifetime.stale_for);
+        if (stale_until <= now) {
+            swept.append(map_.erase(key));
+            return swept;
+        }
+        Timed entry{std::move(value), now, fresh_until, stale_until};
+        const std::size_t cost = cost_bytes > SIZE_MAX - kEntryOverheadBytes
+                                     ? SIZE_MAX
+                                     : cost_bytes + kEntryOverheadBytes;
+        swept.append(map_.put(std::move(key), std::move(entry), cost));
+        return swept;
+    }
+
+    Dropped erase(const Key& key) { return map_.erase(key); }
+    Dropped clear() { return map_.clear(); }
+
+    // Looks at up to `max_slots` slots, on from where the last sweep ended, for expired entries.
+    Dropped sweep(std::size_t max_slots, Instant now) {
+        Dropped dropped =
+            map_.sweep(max_slots, [now](const Timed& entry) { return now >= entry.stale_until; });
+        expired_ += dropped.count();
+        return dropped;
+    }
+
+    // All expired entries at once; as slow as the cache is large. Each step of a sweep passes a
+    // slot or empties one, so two steps a slot are enough.
+    Dropped purge_expired(Instant now) { return sweep(2 * map_.slots(), now); }
+
+    TtlCacheStats stats() const {
+        return TtlCacheStats{map_.entries(), map_.cost(), map_.evictions(), expired_};
+    }
+
+ private:
+    Map map_;
+    std::uint64_t expired_ = 0;
+};
+
+// The same, split by hash into parts with a lock each, for use from every thread. Value is copied
+// out under the lock, so it is a shared_ptr or as cheap. Values are destroyed outside the locks.
+//
+// Each part has its share of the limits. A part can fill up a little before the whole is full.
+template <class Key, class Value, class Hash = std::hash<Key>>
+class ShardedTtlCache {
+    using Part = TtlCache<Key, Value, Hash>;
+    using Dropped = typename Part::Dropped;
+
+ public:
+    // No part gets less than these, so a small cache is not split into parts too small to be fair.
+    static constexpr std::size_t kMinEntriesPerShard = 256;
+    static constexpr std::size_t kMinBytesPerShard = 4UL * 1024 * 1024;
+    static constexpr std::size_t kMaxShards = 64;
+
+    struct Hit {
+        Value value;
+        Freshness freshness = Freshness::kFresh;
+        Duration age{};
+    };
+
+    explicit ShardedTtlCache(TtlCacheLimits limits, Hash hash = Hash()) : hash_(std::move(hash)) {
+        const std::size_t by_entries = limits.max_entries / kMinEntriesPerShard;
+        const std::size_t by_bytes = limits.max_bytes / kMinBytesPerShard;
+        const std::size_t count =
+            std::bit_floor(std::clamp<std::size_t>(std::min(by_entries, by_bytes), 1, kMaxShards));
+        const TtlCacheLimits share{limits.max_entries / count, limits.max_bytes / count};
+        shards_.reserve(count);
+        for (std::size_t i = 0; i < count; ++i) {
+            shards_.push_back(std::make_unique<Shard>(share, hash_));
+        }
+    }
+
+    std::optional<Hit> find(const Key& key, Instant now) {
+        Shard& shard = shard_of(key);
+        Dropped dropped;
+        const std::lock_guard lock(shard.mutex);
+        const auto found = shard.cache.find(key, now, dropped);
+        if (!found) {
+            return std::nullopt;
+        }
+        return Hit{*found.value, found.freshness, found.age};
+    }
+
+    void put(Key key, Value value, std::size_t cost_bytes, Lifetime lifetime, Instant now) {
+        Shard& shard = shard_of(key);
+        Dropped dropped;
+        const std::lock_guard lock(shard.mutex);
+        dropped = shard.cache.put(std::move(key), std::move(value), cost_bytes, lifetime, now);
+    }
+
+    // True if it was there.
+    bool erase(const Key& key) {
+        Shard& shard = shard_of(key);
+        Dropped dropped;
+        const std::lock_guard lock(shard.mutex);
+        dropped = shard.cache.erase(key);
+        return dropped.count() > 0;
+    }
+
+    // Returns how many entries that were.
+    std::size_t clear() {
+        return for_each_shard([](Part& part) { return part.clear(); });
+    }
+
+    // At most `max_slots_per_shard` slots of each part, on from where the last call ended: a
+    // background task calls it, since parts that nobody writes to are not swept otherwise.
+    std::size_t sweep(std::size_t max_slots_per_shard, Instant now) {
+        return for_each_shard([=](Part& part) { return part.sweep(max_slots_per_shard, now); });
+    }
+
+    std::size_t purge_expired(Instant now) {
+        return for_each_shard([now](Part& part) { return part.purge_expired(now); });
+    }
+
+    // The sum over all parts; each is read at a slightly different moment.
+    TtlCacheStats stats() const {
+        TtlCacheStats sum;
+        for (const auto& shard : shards_) {
+            const std::lock_guard lock(shard->mutex);
+            const TtlCacheStats part = shard->cache.stats();
+            sum.entries += part.entries;
+            sum.bytes += part.bytes;
+            sum.evictions += part.evictions;
+            sum.expired += part.expired;
+        }
+        return sum;
+    }
+
+    std::size_t shard_count() const { return shards_.size(); }
+
+ private:
+    // A line of its own for each lock, or threads in different parts would still share one.
+    struct alignas(64) Shard {
+        Shard(TtlCacheLimits limits, Hash hash) : cache(limits, std::move(hash)) {}
+        mutable std::mutex mutex;
+        Part cache;
+    };
+
+    Shard& shard_of(const Key& key) {
+        // The low bits, since a part's table uses the high ones of a product.
+        return *shards_[static_cast<std::size_t>(hash_(key)) & (shards_.size() - 1)];
+    }
+
+    template <class Drop>
+    std::size_t for_each_shard(Drop&& drop) {
+        std::size_t count = 0;
+        for (const auto& shard : shards_) {
+            Dropped dropped;
+            const std::lock_guard lock(shard->mutex);
+            dropped = drop(shard->cache);
+            count += dropped.count();
+        }
+        return count;
+    }
+
+    Hash hash_;
+    std::vector<std::unique_ptr<Shard>> shards_;  // a power of two; never changes
+};
+
+}  // namespace sluice::guard
