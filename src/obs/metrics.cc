@@ -40,7 +40,8 @@ class CappedFamily {
         : labels_(spec.labels), family_(family) {}
 
     template <class... Args>
-    Metric* get(const MetricSpec& spec, const std::vector<std::string>& values, Args... args) {
+    Metric* get(const MetricSpec& spec, const std::vector<std::string>& values,
+                const Args&... args) {
         SLUICE_ASSERT(spec.labels == labels_);
         SLUICE_ASSERT(values.size() == labels_.size());
         if (const auto known = sets_.find(values); known != sets_.end()) {

@@ -91,6 +91,7 @@ TEST(MetricsTest, ThreadsResolveCountAndExposeAtOnce) {
     constexpr int kRounds = 500;
     Metrics metrics;
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     for (int t = 0; t < kThreads; ++t) {
         threads.emplace_back([&metrics, t] {
             for (int i = 0; i < kRounds; ++i) {
