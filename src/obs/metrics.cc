@@ -128,6 +128,7 @@ struct Metrics::Impl {
     Families<prometheus::Counter> counters;
     Families<prometheus::Gauge> gauges;
     Families<prometheus::Histogram> histograms;
+    std::vector<std::function<void()>> samples;  // each brings one metric up to date
 
     // The family of `spec`, made on its first use by `build`, one of prometheus-cpp's builders.
     template <class Metric, class Build>
@@ -175,7 +176,29 @@ Histogram Metrics::histogram(const MetricSpec& spec, const std::vector<std::stri
     return handle;
 }
 
+void Metrics::sampled(const MetricSpec& spec, const std::vector<std::string>& values,
+                      std::function<double()> read) {
+    SLUICE_ASSERT(spec.type != MetricType::kHistogram);
+    std::function<void()> update;
+    if (spec.type == MetricType::kGauge) {
+        update = [gauge = gauge(spec, values), read = std::move(read)] { gauge.set(read()); };
+    } else {
+        update = [counter = counter(spec, values), read = std::move(read)] {
+            counter.add(read() - counter.value());
+        };
+    }
+    const std::lock_guard lock(impl_->mutex);
+    impl_->samples.push_back(std::move(update));
+}
+
 std::string Metrics::expose() const {
+    {
+        // Under the lock, or two scrapes at once would add a counter's growth twice.
+        const std::lock_guard lock(impl_->mutex);
+        for (const auto& update : impl_->samples) {
+            update();
+        }
+    }
     return prometheus::TextSerializer().Serialize(impl_->registry.Collect());
 }
 

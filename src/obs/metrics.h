@@ -6,6 +6,7 @@
 // wire. Resolve a handle once (it is a look-up under a lock) and keep it; using one is lock-free.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -76,6 +77,12 @@ class Metrics {
     Counter counter(const MetricSpec& spec, const std::vector<std::string>& values = {});
     Gauge gauge(const MetricSpec& spec, const std::vector<std::string>& values = {});
     Histogram histogram(const MetricSpec& spec, const std::vector<std::string>& values = {});
+
+    // For what something else counts already: expose() calls `read` and shows that value. A
+    // counter's values must not fall. `read` may be called on any thread for as long as this object
+    // lives, and does not call it back.
+    void sampled(const MetricSpec& spec, const std::vector<std::string>& values,
+                 std::function<double()> read);
 
     // Everything in the Prometheus text format 0.0.4.
     std::string expose() const;

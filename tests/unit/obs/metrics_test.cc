@@ -86,6 +86,22 @@ TEST(MetricsTest, PastAThousandLabelSetsEveryFurtherOneIsCountedTogether) {
     EXPECT_THAT(text, Not(HasSubstr("p1000")));
 }
 
+TEST(MetricsTest, ASampledMetricShowsWhatItsOwnerCountedAtEachScrape) {
+    const MetricSpec lines{MetricType::kCounter, "sluice_log_lines_total", "Lines.", {}};
+    Metrics metrics;
+    double counted = 3;
+    double waiting = 9;
+    metrics.sampled(lines, {}, [&] { return counted; });
+    metrics.sampled(kQueued, {}, [&] { return waiting; });
+    EXPECT_THAT(metrics.expose(), HasSubstr("sluice_log_lines_total 3\n"));
+    EXPECT_THAT(metrics.expose(), HasSubstr("sluice_log_lines_total 3\n"));
+    counted = 5;
+    waiting = 2;
+    const std::string text = metrics.expose();
+    EXPECT_THAT(text, HasSubstr("sluice_log_lines_total 5\n"));
+    EXPECT_THAT(text, HasSubstr("sluice_web_lane_queued 2\n"));
+}
+
 TEST(MetricsTest, ThreadsResolveCountAndExposeAtOnce) {
     constexpr int kThreads = 4;
     constexpr int kRounds = 500;
