@@ -6,8 +6,8 @@
 //         static LaneConfig read(ConfigReader& in) {
 //             LaneConfig c;
 //             in.integer({"concurrency", "executions at once"}, c.concurrency, 1, 4096);
-//             in.duration({"deadline_s", "whole request, all attempts together"}, c.deadline, 100ms, 10min);
-//             return c;
+//             in.duration({"deadline_s", "whole request, all attempts together"}, c.deadline,
+//             100ms, 10min); return c;
 //         }
 //     };
 //
@@ -23,7 +23,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -34,30 +33,31 @@ namespace sluice {
 
 // What is declared about one setting beside its type, default and range.
 struct Setting {
-    std::string_view key;              // last part of the dotted path
-    std::string_view help;             // one sentence, lower case, no full stop
-    std::string_view env_alias = {};   // a second environment name, as the seeds have them
-    bool needs_restart = true;         // false: SIGHUP applies it
+    std::string_view key;             // last part of the dotted path
+    std::string_view help;            // one sentence, lower case, no full stop
+    std::string_view env_alias = {};  // a second environment name, as the seeds have them
+    bool needs_restart = true;        // false: SIGHUP applies it
 };
 
 // A mistake in the configuration, ready to be printed.
 struct ConfigError {
-    std::string where;     // "sluice.toml:12", "environment SLUICE__SERVER__LISTEN", "--listen"
-    std::string key;       // "server.listen"
-    std::string message;   // what was expected, and the nearest known key where there is one
+    std::string where;    // "sluice.toml:12", "environment SLUICE__SERVER__LISTEN", "--listen"
+    std::string key;      // "server.listen"
+    std::string message;  // what was expected, and the nearest known key where there is one
 };
 
 // One declared setting with the value in force, for `sluice check` and the generated pages.
 struct EffectiveSetting {
-    std::string path;           // "lanes.fast.deadline_s"; "<name>" stands for a free name
-    std::string type;           // "duration", "size", "integer", "text", "list", "boolean", "one of ..."
-    std::string range;          // "1..4096", or empty
+    std::string path;   // "lanes.fast.deadline_s"; "<name>" stands for a free name
+    std::string type;   // "duration", "size", "integer", "text", "list", "boolean", "one of ..."
+    std::string range;  // "1..4096", or empty
     std::string default_value;  // as TOML
     std::string value;          // as TOML; secrets masked
     std::string origin;         // "default", "sluice.toml:12", "environment NAME", "--flag"
     std::string help;
     std::string env_alias;
     bool needs_restart = true;
+    bool under_free_name = false;  // of a section whose template is declared beside it
 };
 
 // The layers that settings are read from: file < environment < command line. Built once per load.
@@ -76,15 +76,20 @@ class ConfigLayers {
     void add_override(std::string path, std::string value, std::string flag);
 
     // To be called when every read() has run: keys that nothing declared become errors, each with
-    // the nearest declared key. Errors are ordered as they stand in the file.
+    // the nearest declared key. Orders the errors as they stand in the file, the environment's and
+    // the command line's after them, and keeps the first kMaxErrors.
     void finish();
 
+    static constexpr std::size_t kMaxErrors = 100;
+
     const std::vector<ConfigError>& errors() const;
-    const std::vector<EffectiveSetting>& settings() const;  // in order of declaration
+    // In order of declaration, each once, templates of free names included.
+    const std::vector<EffectiveSetting>& settings() const;
+
+    struct Impl;  // base/config_layers.h, for the files that implement this one
 
  private:
     friend class ConfigReader;
-    struct Impl;
     std::unique_ptr<Impl> impl_;
 };
 
@@ -95,8 +100,13 @@ class ConfigReader {
     explicit ConfigReader(ConfigLayers& layers);
 
     ConfigReader section(std::string_view name);
-    // Sub-tables with free names (egress.endpoints.<name>) that any layer has, in order of name.
+    // Sub-tables with free names (egress.endpoints.<name>) that any layer has, in order of name. In
+    // the environment a name is lower-case, and '_' stands for '-' where a file has the name so.
     std::vector<std::string> names(std::string_view section);
+    // A reader whose settings are declared under "<name>" and keep their defaults, so that pages
+    // and hints know them when no name is configured. Beside each names() stands one such read:
+    //     EndpointConfig::read(in.template_section("endpoints"));
+    ConfigReader template_section(std::string_view section);
 
     template <class Int>
     void integer(const Setting& setting, Int& field, Int min, Int max) {
@@ -106,7 +116,8 @@ class ConfigReader {
     }
     void number(const Setting& setting, double& field, double min, double max);
     void boolean(const Setting& setting, bool& field);
-    // Seconds as a whole number or with a fraction, or text with a unit: "250ms", "2s", "15m", "1h".
+    // Seconds as a whole number or with a fraction, or text with a unit: "250ms", "2s", "15m",
+    // "1h".
     void duration(const Setting& setting, Millis& field, Millis min, Millis max);
     // Bytes, or text with a unit: "64KiB", "8MiB", "1GiB".
     void size(const Setting& setting, std::size_t& field, std::size_t min, std::size_t max);
@@ -143,7 +154,7 @@ class ConfigReader {
                      const std::vector<std::string_view>& names);
 
     ConfigLayers& layers_;
-    std::string prefix_;  // "lanes.fast." or empty
+    std::string prefix_;  // "lanes.fast.", "egress.endpoints.<name>." or empty
 };
 
 }  // namespace sluice

@@ -1,0 +1,643 @@
+#include "base/config_reader.h"
+
+#include "config_sample.h"
+#include "support/fake_environment.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace sluice::test {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Field;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+using Variables = std::map<std::string, std::string>;
+
+struct Loaded {
+    ConfigLayers layers;
+    SampleConfig config;
+
+    const std::vector<ConfigError>& errors() const { return layers.errors(); }
+
+    std::string all_errors() const {
+        std::string text;
+        for (const ConfigError& e : layers.errors()) {
+            text += e.where + " " + e.key + " " + e.message + "\n";
+        }
+        return text;
+    }
+
+    const EffectiveSetting& setting(std::string_view path) const {
+        for (const EffectiveSetting& s : layers.settings()) {
+            if (s.path == path) {
+                return s;
+            }
+        }
+        ADD_FAILURE() << "no setting " << path;
+        return layers.settings().front();
+    }
+};
+
+Loaded load(std::string_view toml, Variables variables = {}, Variables overrides = {}) {
+    Loaded loaded;
+    loaded.layers.add_file("sluice.toml", toml);
+    FakeEnvironment environment;
+    environment.variables = std::move(variables);
+    loaded.layers.add_environment(environment);
+    for (const auto& [path, value] : overrides) {
+        loaded.layers.add_override(path, value, "--" + path);
+    }
+    loaded.config = SampleConfig::read(ConfigReader(loaded.layers));
+    loaded.layers.finish();
+    return loaded;
+}
+
+struct GoodCase {
+    std::string_view toml;
+    Variables variables;
+    std::function<bool(const SampleConfig&)> holds;
+};
+
+// Each accepted way of writing a value means what the documents say it does.
+TEST(ConfigReader, AcceptsEveryDocumentedForm) {
+    using namespace std::chrono_literals;
+    const auto body = [](std::size_t n) { return [=](const auto& c) { return c.max_body == n; }; };
+    const auto deadline = [](Millis m) { return [=](const auto& c) { return c.deadline == m; }; };
+    const auto listen = [](std::vector<std::string> l) {
+        return [=](const auto& c) { return c.listen == l; };
+    };
+    const auto tls = [](bool on) { return [=](const auto& c) { return c.tls == on; }; };
+    const GoodCase cases[] = {
+        {"", {}, [](const auto& c) { return c.concurrency == 64 && c.motto == "none"; }},
+        {"motto = \"a # b\"", {}, [](const auto& c) { return c.motto == "a # b"; }},
+        {"motto = ''", {}, [](const auto& c) { return c.motto.empty(); }},
+        {"", {{"SLUICE__MOTTO", "x"}}, [](const auto& c) { return c.motto == "x"; }},
+        {"[server]\nlisten = [\"a\", \"b\"]", {}, listen({"a", "b"})},
+        {"[server]\nlisten = []", {}, listen({})},
+        {"server.listen = \"a, b\"", {}, listen({"a", "b"})},
+        {"server = { listen = [\"a\"] }", {}, listen({"a"})},
+        {"", {{"SLUICE__SERVER__LISTEN", "a,b , c"}}, listen({"a", "b", "c"})},
+        {"server.max_body_bytes = 2048", {}, body(2048)},
+        {"server.max_body_bytes = \"2048\"", {}, body(2048)},
+        {"server.max_body_bytes = \"64KiB\"", {}, body(65536)},
+        {"server.max_body_bytes = \"64 kib\"", {}, body(65536)},
+        {"server.max_body_bytes = \"1GiB\"", {}, body(std::size_t{1} << 30)},
+        {"server.max_body_bytes = \"1.5KiB\"", {}, body(1536)},
+        {"server.max_body_bytes = \"3KB\"", {}, body(3000)},
+        {"server.max_body_bytes = \"2MB\"", {}, body(2'000'000)},
+        {"", {{"SLUICE__SERVER__MAX_BODY_BYTES", "8MiB"}}, body(8 << 20)},
+        {"", {{"MAX_BODY", "8MiB"}}, body(8 << 20)},
+        {"[server]\ntls = true", {}, tls(true)},
+        {"", {{"SLUICE__SERVER__TLS", "true"}}, tls(true)},
+        {"", {{"SLUICE__SERVER__TLS", "1"}}, tls(true)},
+        {"", {{"SLUICE__SERVER__TLS", "Yes"}}, tls(true)},
+        {"[server]\ntls = true", {{"SLUICE__SERVER__TLS", "off"}}, tls(false)},
+        {"[lanes.fast]\nconcurrency = 1", {}, [](const auto& c) { return c.concurrency == 1; }},
+        {"lanes.fast.concurrency = 0x1000",
+         {},
+         [](const auto& c) { return c.concurrency == 4096; }},
+        {"", {{"CONCURRENCY", " 7 "}}, [](const auto& c) { return c.concurrency == 7; }},
+        {"lanes.fast.ratio = 1", {}, [](const auto& c) { return c.ratio == 1; }},
+        {"lanes.fast.ratio = 0.25", {}, [](const auto& c) { return c.ratio == 0.25; }},
+        {"",
+         {{"SLUICE__LANES__FAST__RATIO", "2.5e-1"}},
+         [](const auto& c) { return c.ratio == 0.25; }},
+        {"lanes.fast.deadline_s = 2", {}, deadline(2s)},
+        {"lanes.fast.deadline_s = 0.1", {}, deadline(100ms)},
+        {"lanes.fast.deadline_s = 2.5", {}, deadline(2500ms)},
+        {"lanes.fast.deadline_s = \"2\"", {}, deadline(2s)},
+        {"lanes.fast.deadline_s = \"250ms\"", {}, deadline(250ms)},
+        {"lanes.fast.deadline_s = \"2s\"", {}, deadline(2s)},
+        {"lanes.fast.deadline_s = \"1.5 m\"", {}, deadline(90s)},
+        {"lanes.fast.deadline_s = \"10m\"", {}, deadline(10min)},
+        {"lanes.fast.pause = \"1h\"", {}, [](const auto& c) { return c.pause == 1h; }},
+        {"lanes.fast.pause = \"1d\"", {}, [](const auto& c) { return c.pause == 24h; }},
+        {"lanes.fast.pause = 0", {}, [](const auto& c) { return c.pause == 0ms; }},
+        {"", {{"DEADLINE", "0.25"}}, deadline(250ms)},
+        {"keys.rotation = \"weighted\"",
+         {},
+         [](const auto& c) { return c.rotation == Rotation::kWeighted; }},
+        {"",
+         {{"SLUICE__KEYS__ROTATION", "round_robin"}},
+         [](const auto& c) { return c.rotation == Rotation::kRoundRobin; }},
+        {"redis.password = \"hush\"",
+         {},
+         [](const auto& c) { return c.password.reveal() == "hush"; }},
+        {"",
+         {{"REDIS_PASSWORD", "hush"}},
+         [](const auto& c) { return c.password.reveal() == "hush"; }},
+        {"",
+         {{"SLUICE__MOTTO", ""}, {"SLUICE_CONFIG", "x"}, {"PATH", "y"}},
+         [](const auto& c) { return c.motto == "none"; }},
+    };
+    for (const GoodCase& c : cases) {
+        const Loaded loaded = load(c.toml, c.variables);
+        EXPECT_EQ(loaded.all_errors(), "") << c.toml;
+        EXPECT_TRUE(c.holds(loaded.config)) << c.toml << testing::PrintToString(c.variables);
+    }
+}
+
+struct BadCase {
+    std::string_view toml;
+    Variables variables;
+    std::string_view where;
+    std::string_view key;
+    std::string_view message;
+};
+
+// Every refusal names the place and the key and says what would have been right.
+TEST(ConfigReader, RefusesWithPlaceKeyAndReason) {
+    const BadCase cases[] = {
+        // Wrong types.
+        {"motto = 5", {}, "sluice.toml:1", "motto", "expected text in quotes, found 5"},
+        {"motto = true", {}, "sluice.toml:1", "motto", "expected text in quotes, found true"},
+        {"motto = []", {}, "sluice.toml:1", "motto", "found an array"},
+        {"motto = 1979-05-27", {}, "sluice.toml:1", "motto", "found a date or time"},
+        {"\n[motto]\n", {}, "sluice.toml:2", "motto", "expected text in quotes, found a table"},
+        {"[motto]\nx = 1", {}, "sluice.toml:1", "motto", "found a table"},
+        {"[[motto]]\nx = 1", {}, "sluice.toml:1", "motto", "found an array of tables"},
+        {"server.tls = \"true\"",
+         {},
+         "sluice.toml:1",
+         "server.tls",
+         "expected true or false, found \"true\""},
+        {"server.tls = 1", {}, "sluice.toml:1", "server.tls", "expected true or false, found 1"},
+        {"",
+         {{"SLUICE__SERVER__TLS", "maybe"}},
+         "environment SLUICE__SERVER__TLS",
+         "server.tls",
+         "expected true or false, found \"maybe\""},
+        {"[lanes.fast]\n\nconcurrency = 4.0",
+         {},
+         "sluice.toml:3",
+         "lanes.fast.concurrency",
+         "expected a whole number from 1 to 4096, found 4"},
+        {"lanes.fast.concurrency = \"4\"",
+         {},
+         "sluice.toml:1",
+         "lanes.fast.concurrency",
+         "found \"4\""},
+        {"",
+         {{"CONCURRENCY", "4x"}},
+         "environment CONCURRENCY",
+         "lanes.fast.concurrency",
+         "expected a whole number from 1 to 4096, found \"4x\""},
+        {"",
+         {{"CONCURRENCY", "0x10"}},
+         "environment CONCURRENCY",
+         "lanes.fast.concurrency",
+         "found \"0x10\""},
+        {"",
+         {{"CONCURRENCY", "99999999999999999999"}},
+         "environment CONCURRENCY",
+         "lanes.fast.concurrency",
+         "whole number"},
+        {"lanes.fast.ratio = \"0.5\"",
+         {},
+         "sluice.toml:1",
+         "lanes.fast.ratio",
+         "expected a number from 0 to 1, found \"0.5\""},
+        {"lanes.fast.ratio = nan", {}, "sluice.toml:1", "lanes.fast.ratio", "found nan"},
+        {"",
+         {{"SLUICE__LANES__FAST__RATIO", "inf"}},
+         "environment SLUICE__LANES__FAST__RATIO",
+         "lanes.fast.ratio",
+         "found \"inf\""},
+        {"server.listen = 8080",
+         {},
+         "sluice.toml:1",
+         "server.listen",
+         "expected an array of texts, or text with commas, found 8080"},
+        {"server.listen = [\"a\", 1]",
+         {},
+         "sluice.toml:1",
+         "server.listen",
+         "found an array of something else than text"},
+        {"keys.rotation = 1",
+         {},
+         "sluice.toml:1",
+         "keys.rotation",
+         "expected one of least_used, round_robin, weighted, found 1"},
+        {"keys.rotation = \"Weighted\"",
+         {},
+         "sluice.toml:1",
+         "keys.rotation",
+         "found \"Weighted\""},
+        // Out of range.
+        {"lanes.fast.concurrency = 0",
+         {},
+         "sluice.toml:1",
+         "lanes.fast.concurrency",
+         "from 1 to 4096, found 0"},
+        {"lanes.fast.concurrency = 4097",
+         {},
+         "sluice.toml:1",
+         "lanes.fast.concurrency",
+         "from 1 to 4096, found 4097"},
+        {"lanes.fast.ratio = -0.1",
+         {},
+         "sluice.toml:1",
+         "lanes.fast.ratio",
+         "from 0 to 1, found -0.1"},
+        {"lanes.fast.deadline_s = 0.009",
+         {},
+         "sluice.toml:1",
+         "lanes.fast.deadline_s",
+         "expected a duration from 10ms to 10m"},
+        {"lanes.fast.deadline_s = \"11m\"",
+         {},
+         "sluice.toml:1",
+         "lanes.fast.deadline_s",
+         "from 10ms to 10m (seconds, or text such as \"250ms\" or \"15m\"), found \"11m\""},
+        {"lanes.fast.deadline_s = -1", {}, "sluice.toml:1", "lanes.fast.deadline_s", "found -1"},
+        {"lanes.fast.deadline_s = 1e300",
+         {},
+         "sluice.toml:1",
+         "lanes.fast.deadline_s",
+         "found 1e+300"},
+        {"server.max_body_bytes = 1023",
+         {},
+         "sluice.toml:1",
+         "server.max_body_bytes",
+         "expected a size from 1KiB to 1GiB (bytes, or text such as \"64KiB\"), found 1023"},
+        {"server.max_body_bytes = \"2GiB\"",
+         {},
+         "sluice.toml:1",
+         "server.max_body_bytes",
+         "found \"2GiB\""},
+        {"server.most = -1", {}, "sluice.toml:1", "server.most", "expected a size of at least 0"},
+        // Not a duration, not a size.
+        {"lanes.fast.deadline_s = \"2 weeks\"",
+         {},
+         "sluice.toml:1",
+         "lanes.fast.deadline_s",
+         "found \"2 weeks\""},
+        {"lanes.fast.deadline_s = \"s\"",
+         {},
+         "sluice.toml:1",
+         "lanes.fast.deadline_s",
+         "found \"s\""},
+        {"lanes.fast.deadline_s = \"1.2.3\"",
+         {},
+         "sluice.toml:1",
+         "lanes.fast.deadline_s",
+         "found \"1.2.3\""},
+        {"lanes.fast.deadline_s = \"15.5ms\"",
+         {},
+         "sluice.toml:1",
+         "lanes.fast.deadline_s",
+         "found \"15.5ms\""},
+        {"lanes.fast.deadline_s = \"1m30s\"",
+         {},
+         "sluice.toml:1",
+         "lanes.fast.deadline_s",
+         "found \"1m30s\""},
+        {"lanes.fast.deadline_s = []",
+         {},
+         "sluice.toml:1",
+         "lanes.fast.deadline_s",
+         "found an array"},
+        {"server.max_body_bytes = \"1.3KiB\"",
+         {},
+         "sluice.toml:1",
+         "server.max_body_bytes",
+         "found \"1.3KiB\""},
+        {"server.max_body_bytes = \"64k\"",
+         {},
+         "sluice.toml:1",
+         "server.max_body_bytes",
+         "found \"64k\""},
+        {"server.max_body_bytes = 2048.0",
+         {},
+         "sluice.toml:1",
+         "server.max_body_bytes",
+         "found 2048"},
+        {"server.max_body_bytes = \"-2KiB\"",
+         {},
+         "sluice.toml:1",
+         "server.max_body_bytes",
+         "found \"-2KiB\""},
+        // Unknown names.
+        {"[server]\nlisen = []",
+         {},
+         "sluice.toml:2",
+         "server.lisen",
+         "unknown setting; did you mean server.listen?"},
+        {"listen = []",
+         {},
+         "sluice.toml:1",
+         "listen",
+         "unknown setting; did you mean server.listen?"},
+        {"[servr]\nlisten = []",
+         {},
+         "sluice.toml:1",
+         "servr",
+         "unknown section; did you mean server?"},
+        {"[servr]", {}, "sluice.toml:1", "servr", "unknown section; did you mean server?"},
+        {"[lanes.fats]\nconcurrency = 1",
+         {},
+         "sluice.toml:1",
+         "lanes.fats",
+         "unknown section; did you mean lanes.fast?"},
+        {"[zzz]\na = 1\n[zzz.b]\nc = 2", {}, "sluice.toml:1", "zzz", "unknown section"},
+        {"server.zzzzzz = 1", {}, "sluice.toml:1", "server.zzzzzz", "unknown setting"},
+        {"server = 5", {}, "sluice.toml:1", "server", "expected a table, [server]"},
+        {"lanes.fast = 5", {}, "sluice.toml:1", "lanes.fast", "expected a table, [lanes.fast]"},
+        {"egress.endpoints.eu = \"http://x\"",
+         {},
+         "sluice.toml:1",
+         "egress.endpoints.eu",
+         "expected a table, [egress.endpoints.eu]"},
+        {"[egress.endpoints.eu]\nurl = \"x\"\nwieght = 1",
+         {},
+         "sluice.toml:3",
+         "egress.endpoints.eu.wieght",
+         "did you mean egress.endpoints.eu.weight?"},
+        {"",
+         {{"SLUICE__SERVER__LISEN", "x"}},
+         "environment SLUICE__SERVER__LISEN",
+         "server.lisen",
+         "unknown variable; did you mean SLUICE__SERVER__LISTEN?"},
+        {"",
+         {{"SLUICE__LISTEN", "x"}},
+         "environment SLUICE__LISTEN",
+         "listen",
+         "did you mean SLUICE__SERVER__LISTEN?"},
+        {"",
+         {{"SLUICE__server__listen", "x"}},
+         "environment SLUICE__server__listen",
+         "server.listen",
+         "did you mean SLUICE__SERVER__LISTEN?"},
+        {"", {{"SLUICE__", "x"}}, "environment SLUICE__", "", "unknown variable"},
+        {"",
+         {{"SLUICE__QQQQQQQQ", "x"}},
+         "environment SLUICE__QQQQQQQQ",
+         "qqqqqqqq",
+         "unknown variable"},
+        {"",
+         {{"SLUICE__EGRESS__ENDPOINTS__EU", "x"}},
+         "environment SLUICE__EGRESS__ENDPOINTS__EU",
+         "egress.endpoints.eu",
+         "unknown variable"},
+        // Not TOML.
+        {"a = 1\nmotto = \"x", {}, "sluice.toml:2", "", "not valid TOML"},
+        {"motto = \"a\"\nmotto = \"b\"",
+         {},
+         "sluice.toml:2",
+         "",
+         "cannot redefine existing string 'motto'"},
+        {"[server]\n[server]", {}, "sluice.toml:2", "", "cannot redefine existing table 'server'"},
+        {"[server\n", {}, "sluice.toml:1", "", "not valid TOML"},
+        {"motto", {}, "sluice.toml:1", "", "not valid TOML"},
+        {"motto = \"\xFF\"", {}, "sluice.toml:1", "", "not valid TOML"},
+        // Keys that no variable could name.
+        {"[server]\n\"a.b\" = 1", {}, "sluice.toml:2", "server", "not a name"},
+        {"a__b = 1", {}, "sluice.toml:1", "", "not a name"},
+        {"a_ = 1", {}, "sluice.toml:1", "", "not a name"},
+        {"\"\" = 1", {}, "sluice.toml:1", "", "not a name"},
+        {"[a.b.c.d.e.f.g.h.i.j]", {}, "sluice.toml:1", "a.b.c.d.e.f.g.h", "nested deeper"},
+        // Judged by the owner of the setting.
+        {"[egress.endpoints.eu]\nurl = \"\"",
+         {},
+         "sluice.toml:2",
+         "egress.endpoints.eu.url",
+         "expected a url"},
+        {"[egress.endpoints.eu]", {}, "default", "egress.endpoints.eu.url", "expected a url"},
+    };
+    for (const BadCase& c : cases) {
+        const Loaded loaded = load(c.toml, c.variables);
+        ASSERT_FALSE(loaded.errors().empty()) << c.toml << testing::PrintToString(c.variables);
+        const ConfigError& error = loaded.errors().front();
+        EXPECT_EQ(error.where, c.where) << c.toml;
+        EXPECT_EQ(error.key, c.key) << c.toml;
+        EXPECT_THAT(error.message, HasSubstr(std::string(c.message))) << c.toml;
+        EXPECT_EQ(std::string_view(c.message) == "unknown setting",
+                  error.message == "unknown setting");
+    }
+}
+
+// One table in the wrong place is one mistake, not one for each of its keys.
+TEST(ConfigReader, ReportsTheOutermostMistakeOnly) {
+    for (const std::string_view toml : {"[zzz]\na = 1\n[zzz.b]\nc = 2", "[motto]\na = 1\nb.c = 2",
+                                        "[server.tls]\ncert = \"x\""}) {
+        EXPECT_EQ(load(toml).errors().size(), 1u) << toml << load(toml).all_errors();
+    }
+}
+
+// People fix a file in one go: all mistakes at once, in the order of its lines.
+TEST(ConfigReader, CollectsEveryMistakeInOrder) {
+    const Loaded loaded =
+        load("zzz = 1\n[lanes.fast]\nconcurrency = 0\nratio = 5\n[server]\nfoo = 1\ntls = 3",
+             {{"SLUICE__KEYS__ROTATION", "x"}, {"SLUICE__NONSENSE__X", "1"}},
+             {{"server.max_body_bytes", "1"}, {"no.such", "1"}});
+    std::vector<std::string> places;
+    for (const ConfigError& error : loaded.errors()) {
+        places.push_back(error.where);
+    }
+    EXPECT_THAT(
+        places,
+        ElementsAre("sluice.toml:1", "sluice.toml:3", "sluice.toml:4", "sluice.toml:6",
+                    "sluice.toml:7", "environment SLUICE__KEYS__ROTATION",
+                    "environment SLUICE__NONSENSE__X", "--no.such", "--server.max_body_bytes"));
+}
+
+// A bad value never half applies: the field keeps its default and the rest is read.
+TEST(ConfigReader, ABadValueLeavesTheDefault) {
+    const Loaded loaded = load("[lanes.fast]\nconcurrency = 0\nratio = 0.75");
+    EXPECT_EQ(loaded.config.concurrency, 64);
+    EXPECT_EQ(loaded.config.ratio, 0.75);
+    EXPECT_EQ(loaded.setting("lanes.fast.concurrency").value, "64");
+    EXPECT_EQ(loaded.setting("lanes.fast.concurrency").origin, "default");
+}
+
+// Operators override a file by a variable and both by a flag; `sluice check` tells which one won.
+TEST(ConfigReader, LayersOverrideInOrderAndAreNamed) {
+    const std::string_view toml = "\n\nlanes.fast.concurrency = 1";
+    struct Case {
+        Variables variables;
+        Variables overrides;
+        int expected;
+        std::string_view origin;
+    };
+    const Case cases[] = {
+        {{}, {}, 1, "sluice.toml:3"},
+        {{{"CONCURRENCY", "2"}}, {}, 2, "environment CONCURRENCY"},
+        {{{"CONCURRENCY", "2"}, {"SLUICE__LANES__FAST__CONCURRENCY", "3"}},
+         {},
+         3,
+         "environment SLUICE__LANES__FAST__CONCURRENCY"},
+        {{{"CONCURRENCY", ""}, {"SLUICE__LANES__FAST__CONCURRENCY", ""}}, {}, 1, "sluice.toml:3"},
+        {{{"SLUICE__LANES__FAST__CONCURRENCY", "3"}},
+         {{"lanes.fast.concurrency", "4"}},
+         4,
+         "--lanes.fast.concurrency"},
+    };
+    for (const Case& c : cases) {
+        const Loaded loaded = load(toml, c.variables, c.overrides);
+        EXPECT_EQ(loaded.all_errors(), "");
+        EXPECT_EQ(loaded.config.concurrency, c.expected);
+        EXPECT_EQ(loaded.setting("lanes.fast.concurrency").origin, c.origin);
+        EXPECT_EQ(loaded.setting("lanes.fast.concurrency").value, std::to_string(c.expected));
+    }
+    EXPECT_EQ(load("motto = \"x\"", {}, {{"motto", ""}}).config.motto, "");
+    EXPECT_EQ(load("", {}, {{"server.listen", ""}}).config.listen.size(), 0u);
+}
+
+TEST(ConfigReader, ALaterFileOverridesAnEarlierOne) {
+    ConfigLayers layers;
+    layers.add_file("a.toml", "[server]\ntls = true\nbad = 1\n[lanes.fast]\nconcurrency = 5");
+    layers.add_file("b.toml", "[lanes.fast]\nconcurrency = 6\nworse = 1");
+    const SampleConfig config = SampleConfig::read(ConfigReader(layers));
+    layers.finish();
+    EXPECT_TRUE(config.tls);
+    EXPECT_EQ(config.concurrency, 6);
+    ASSERT_EQ(layers.errors().size(), 2u);
+    EXPECT_EQ(layers.errors()[0].where, "a.toml:3");
+    EXPECT_EQ(layers.errors()[1].where, "b.toml:3");
+}
+
+// Endpoints may be named by a file, a variable or a flag alike.
+TEST(ConfigReader, FreeNamesComeFromEveryLayer) {
+    const Loaded loaded =
+        load("[egress.endpoints.eu-west]\nurl = \"file\"\n[egress.endpoints.b]\nurl = \"b\"",
+             {{"SLUICE__EGRESS__ENDPOINTS__EU_WEST__WEIGHT", "5"},
+              {"SLUICE__EGRESS__ENDPOINTS__ASIA_1__URL", "env"}},
+             {{"egress.endpoints.z.url", "flag"}});
+    EXPECT_EQ(loaded.all_errors(), "");
+    std::string seen;
+    for (const auto& [name, endpoint] : loaded.config.endpoints) {
+        seen += name + "=" + endpoint.url + "/" + std::to_string(endpoint.weight) + " ";
+    }
+    EXPECT_EQ(seen, "asia_1=env/1 b=b/1 eu-west=file/5 z=flag/1 ");
+    EXPECT_TRUE(loaded.setting("egress.endpoints.b.url").under_free_name);
+    EXPECT_FALSE(loaded.setting("egress.endpoints.<name>.url").under_free_name);
+    EXPECT_FALSE(loaded.setting("motto").under_free_name);
+}
+
+// The pages must know a setting that nobody has configured, without its being in force.
+TEST(ConfigReader, TemplatesAreDeclaredButReadNothing) {
+    const Loaded loaded = load("");
+    EXPECT_THAT(loaded.config.endpoints, IsEmpty());
+    const EffectiveSetting& weight = loaded.setting("egress.endpoints.<name>.weight");
+    EXPECT_EQ(weight.default_value, "1");
+    EXPECT_EQ(weight.range, "0..10");
+    EXPECT_EQ(loaded.all_errors(), "");  // the template's own fail() does not count
+}
+
+// Secrets are set in files and variables that people paste into tickets; messages are too.
+TEST(ConfigReader, SecretsAreNeverRepeated) {
+    const Loaded set = load("redis.password = \"hunter2hunter2\"");
+    EXPECT_EQ(set.setting("redis.password").value, "\"********\"");
+    EXPECT_EQ(set.setting("redis.password").default_value, "\"\"");
+    for (const std::string_view toml :
+         {"redis.password = 77777777", "redis.password = [\"77777777\"]",
+          "redis.password = 77777777.5", "redis.password = 77777777777777777777777",
+          "redis.password = 77777777x"}) {
+        const Loaded wrong = load(toml);
+        EXPECT_EQ(wrong.errors().size(), 1u) << toml;
+        EXPECT_THAT(wrong.all_errors(), Not(HasSubstr("7777"))) << toml;
+    }
+    const Loaded unknown =
+        load("[redis]\npasword = \"hunter2\"", {{"SLUICE__REDIS__PASWORD", "hunter2"}});
+    EXPECT_EQ(unknown.errors().size(), 2u);
+    EXPECT_THAT(unknown.all_errors(), Not(HasSubstr("hunter2")));
+}
+
+// A wrong value can be long or binary; the message is one readable line all the same.
+TEST(ConfigReader, WrongValuesAreQuotedShortAndEscaped) {
+    const std::string e_acute = "\xC3\xA9";
+    std::string lengthy = "a";
+    for (int i = 0; i < 1000; ++i) {
+        lengthy += e_acute;
+    }
+    const Loaded loaded = load("", {{"CONCURRENCY", lengthy}, {"DEADLINE", "1\n\x1b[31m\xFF"}});
+    ASSERT_EQ(loaded.errors().size(), 2u);
+    EXPECT_LT(loaded.errors()[0].message.size(), 150u);
+    EXPECT_THAT(loaded.errors()[0].message, HasSubstr(e_acute + "\"..."));
+    EXPECT_THAT(loaded.errors()[1].message, HasSubstr("\"1\\n\\u001b[31m\xEF\xBF\xBD\""));
+}
+
+TEST(ConfigReader, ErrorsAreBounded) {
+    std::string toml;
+    for (int i = 0; i < 5000; ++i) {
+        toml += "key" + std::to_string(i) + " = 1\n";
+    }
+    EXPECT_EQ(load(toml).errors().size(), ConfigLayers::kMaxErrors);
+}
+
+TEST(ConfigReader, FileIsBounded) {
+    const Loaded large = load(std::string(1024 * 1024 + 1, '\n'));
+    ASSERT_EQ(large.errors().size(), 1u);
+    EXPECT_EQ(large.errors()[0].where, "sluice.toml");
+    std::string dots = "a";
+    for (int i = 0; i < 300'000; ++i) {
+        dots += ".a";
+    }
+    const Loaded deep = load(dots + " = 1");
+    ASSERT_EQ(deep.errors().size(), 1u);
+    EXPECT_THAT(deep.errors()[0].message, HasSubstr("dots"));
+}
+
+// `sluice check` prints each setting once, in the order in which the code declares them.
+TEST(ConfigReader, SettingsAreCollectedOnceInOrder) {
+    ConfigLayers layers;
+    SampleConfig::read(ConfigReader(layers));
+    const std::size_t count = layers.settings().size();
+    SampleConfig::read(ConfigReader(layers));
+    EXPECT_EQ(layers.settings().size(), count);
+    std::string paths;
+    for (const EffectiveSetting& setting : layers.settings()) {
+        paths += setting.path + " ";
+    }
+    EXPECT_EQ(paths,
+              "motto server.listen server.max_body_bytes server.tls server.most "
+              "lanes.fast.concurrency lanes.fast.ratio lanes.fast.deadline_s lanes.fast.pause "
+              "keys.rotation redis.password egress.endpoints.<name>.url "
+              "egress.endpoints.<name>.weight ");
+}
+
+struct DescribedCase {
+    std::string_view path;
+    std::string_view type;
+    std::string_view range;
+    std::string_view default_value;
+};
+
+TEST(ConfigReader, DescribesEachType) {
+    const Loaded loaded = load("");
+    const DescribedCase cases[] = {
+        {"motto", "text", "", "\"none\""},
+        {"server.listen", "list", "", "[\"127.0.0.1:8080\"]"},
+        {"server.max_body_bytes", "size", "1KiB..1GiB", "\"1MiB\""},
+        {"server.most", "size", "0..", "0"},
+        {"server.tls", "boolean", "", "false"},
+        {"lanes.fast.concurrency", "integer", "1..4096", "64"},
+        {"lanes.fast.ratio", "number", "0..1", "0.5"},
+        {"lanes.fast.deadline_s", "duration", "10ms..10m", "10"},
+        {"lanes.fast.pause", "duration", "0s..1d", "\"250ms\""},
+        {"keys.rotation", "one of least_used, round_robin, weighted", "", "\"least_used\""},
+        {"redis.password", "secret", "", "\"\""},
+    };
+    for (const DescribedCase& c : cases) {
+        const EffectiveSetting& setting = loaded.setting(c.path);
+        EXPECT_EQ(setting.type, c.type) << c.path;
+        EXPECT_EQ(setting.range, c.range) << c.path;
+        EXPECT_EQ(setting.default_value, c.default_value) << c.path;
+        EXPECT_EQ(setting.value, c.default_value) << c.path;
+        EXPECT_EQ(setting.origin, "default") << c.path;
+    }
+    EXPECT_EQ(loaded.setting("server.max_body_bytes").env_alias, "MAX_BODY");
+    EXPECT_FALSE(loaded.setting("server.max_body_bytes").needs_restart);
+    EXPECT_TRUE(loaded.setting("server.listen").needs_restart);
+    EXPECT_EQ(loaded.setting("server.tls").help, "whether to speak TLS");
+}
+
+}  // namespace
+}  // namespace sluice::test
