@@ -1,8 +1,14 @@
 // What several threads use at once, run under ThreadSanitizer too.
 
 #include "base/random.h"
+#include "guard/singleflight.h"
 #include "guard/ttl_cache.h"
 
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -67,6 +73,64 @@ TEST(ShardedTtlCacheConcurrent, HitsAreWholeAndNothingLeaks) {
     EXPECT_EQ(cache.stats().entries, static_cast<std::size_t>(alive.load()));
     cache.clear();
     EXPECT_EQ(alive, 0);
+}
+
+// The way the gateway uses flights: requests on several threads, the flights on one control loop.
+namespace flights_across_threads {
+
+using Flights = SingleFlight<int, std::shared_ptr<const int>>;
+
+Task<Result<std::shared_ptr<const int>>> work(int key, std::atomic<int>* runs) {
+    runs->fetch_add(1);
+    for (int i = 0; i < 3; ++i) {
+        co_await boost::asio::post(boost::asio::use_awaitable);
+    }
+    co_return std::make_shared<const int>(key);
+}
+
+Task<void> client(Executor control, Flights* flights, Clock* clock, int seed,
+                  std::atomic<int>* runs, std::atomic<int>* right) {
+    SeededRandom random(static_cast<std::uint64_t>(seed));
+    for (int i = 0; i < 500; ++i) {
+        const int key = static_cast<int>(random.below(4));
+        Flights::Work start = [key, runs] { return work(key, runs); };
+        auto answer =
+            co_await run_on(control, flights->run(key, clock->now() + 1h, std::move(start)));
+        *right += answer.ok() && **answer == key ? 1 : 0;
+    }
+}
+
+}  // namespace flights_across_threads
+
+// Every request gets its own key's answer, whichever thread it came from, and what is shared
+// between threads is only what the control loop hands over.
+TEST(SingleFlightConcurrent, ServesRequestsOfOtherThreads) {
+    using namespace flights_across_threads;
+    boost::asio::io_context control;
+    auto keep = boost::asio::make_work_guard(control);
+    SystemClock clock;
+    std::atomic<int> bugs{0};
+    std::atomic<int> runs{0};
+    std::atomic<int> right{0};
+    TaskScope scope(control.get_executor(), [&](const std::exception_ptr&) { bugs += 1; });
+    Flights flights(scope, clock, 16);
+    std::thread loop([&] { control.run(); });
+    run_threads([&](int thread) {
+        boost::asio::io_context io;
+        for (int i = 0; i < 4; ++i) {
+            boost::asio::co_spawn(
+                io, client(control.get_executor(), &flights, &clock, thread * 4 + i, &runs, &right),
+                [&](const std::exception_ptr& error) { bugs += error ? 1 : 0; });
+        }
+        io.run();
+    });
+    keep.reset();
+    loop.join();
+    EXPECT_EQ(right, kThreads * 4 * 500);
+    EXPECT_EQ(bugs, 0);
+    EXPECT_EQ(flights.stats().started, static_cast<std::uint64_t>(runs.load()));
+    EXPECT_GT(flights.stats().joined, 0U);
+    EXPECT_EQ(flights.stats().flights, 0U);
 }
 
 }  // namespace

@@ -1,0 +1,247 @@
+// Identical requests at the same time share one piece of work. The first one starts it, the others
+// wait for its result; the work goes on while anybody waits and is cancelled when nobody does.
+#pragma once
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/task.h"
+#include "guard/event.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace sluice::guard {
+
+struct FlightStats {
+    std::size_t flights = 0;      // running now, those that are being cancelled included
+    std::size_t waiters = 0;      // waiting now
+    std::uint64_t started = 0;    // since the beginning
+    std::uint64_t joined = 0;     // requests that found a flight to wait for
+    std::uint64_t abandoned = 0;  // flights cancelled because nobody waited any more
+};
+
+namespace detail {
+
+// Runs `task`, which can be cancelled through `signal`, on the caller's executor. Returns what it
+// threw. Cancelling the caller does not reach the task.
+Task<std::exception_ptr> run_cancellable(Task<void> task, boost::asio::cancellation_signal& signal);
+void cancel(boost::asio::cancellation_signal& signal);
+bool is_cancellation(const std::exception_ptr& error);
+
+Error too_many_flights(std::size_t max_flights);
+Error flights_closed();
+Error waited_too_long();
+Error waiter_left();
+Error flight_cancelled();
+Error flight_failed();
+
+}  // namespace detail
+
+// Value is copyable, and cheap to copy: a shared_ptr, usually.
+//
+// Not thread-safe: everything happens on the thread of the scope's executor. The scope and the
+// clock outlive it and every task in it.
+template <class Key, class Value, class Hash = std::hash<Key>>
+class SingleFlight {
+ public:
+    // Called once, to start the work. What it captures lives as long as the work. It is an ordinary
+    // function that returns a coroutine, not a coroutine itself.
+    using Work = std::function<Task<Result<Value>>()>;
+
+    // At most `max_flights` run at once.
+    SingleFlight(TaskScope& scope, Clock& clock, std::size_t max_flights)
+        : clock_(clock), state_(std::make_shared<State>(scope, max_flights)) {}
+    SingleFlight(const SingleFlight&) = delete;
+    SingleFlight& operator=(const SingleFlight&) = delete;
+
+    // The result of the flight of `key`, which `work` starts if there is none. A failure is a
+    // result and goes to everybody who waits; the next request starts a new flight.
+    //
+    // Only this caller is affected by its own deadline (kDeadlineExceeded) and its own cancellation
+    // (kCancelled; as always its next asynchronous operation throws). The work runs with the
+    // deadline that the one who started it gave it, so a follower with more time can see it time
+    // out.
+    //
+    // kOverloaded when there is no room for another flight, kUnavailable when the scope is closed.
+    // An exception that leaves the work is kInternal for everybody and is reported by the scope.
+    Task<Result<Value>> run(Key key, Instant deadline, Work work) {
+        if (deadline <= clock_.now()) {
+            co_return detail::waited_too_long();
+        }
+        CO_TRY(const std::shared_ptr<Flight> flight, board(std::move(key), std::move(work)));
+        Seat seat(state_, flight);
+        WaitEnd end = WaitEnd::kSet;
+        if (!flight->outcome) {
+            end = co_await seat.event.wait_until(clock_, deadline);
+        }
+        if (flight->outcome) {
+            co_return *flight->outcome;
+        }
+        if (end == WaitEnd::kDeadline) {
+            co_return detail::waited_too_long();
+        }
+        co_return detail::waiter_left();
+    }
+
+    // Whether run() would join rather than start, if it were called right now.
+    bool in_flight(const Key& key) const { return state_->boarding.contains(key); }
+
+    // Cancels the work of every flight; who waits gets kUnavailable. For shutdown, after the scope
+    // has been closed.
+    void cancel_all() {
+        const auto boarding = std::exchange(state_->boarding, {});
+        for (const auto& [key, flight] : boarding) {
+            flight->publish(detail::flights_closed());
+            flight->cancel();
+        }
+    }
+
+    FlightStats stats() const {
+        FlightStats stats = state_->stats;
+        for (const auto& [key, flight] : state_->boarding) {
+            stats.waiters += flight->waiting.size();
+        }
+        return stats;
+    }
+
+ private:
+    struct Flight {
+        explicit Flight(Key k) : key(std::move(k)) {}
+
+        void publish(Result<Value> result) {
+            if (outcome) {
+                return;
+            }
+            outcome.emplace(std::move(result));
+            for (Event* event : waiting) {
+                event->set();
+            }
+        }
+        void cancel() {
+            cancelled = true;
+            detail::cancel(signal);
+        }
+
+        const Key key;
+        std::optional<Result<Value>> outcome;
+        std::vector<Event*> waiting;  // in the seats of those who wait
+        bool cancelled = false;
+        boost::asio::cancellation_signal signal;
+    };
+
+    // Shared by seats and flights, which can be destroyed later than the SingleFlight when a whole
+    // event loop is torn down.
+    struct State {
+        State(TaskScope& s, std::size_t max) : scope(s), max_flights(max) {}
+
+        // From here on nobody joins this flight.
+        void close(const Flight& flight) {
+            const auto it = boarding.find(flight.key);
+            if (it != boarding.end() && it->second.get() == &flight) {
+                boarding.erase(it);
+            }
+        }
+
+        TaskScope& scope;
+        const std::size_t max_flights;
+        std::unordered_map<Key, std::shared_ptr<Flight>, Hash> boarding;  // may be joined
+        FlightStats stats;
+    };
+
+    // One who waits. Leaves when it is destroyed, and the last to leave cancels the work.
+    class Seat {
+     public:
+        Seat(std::shared_ptr<State> state, std::shared_ptr<Flight> flight)
+            : state_(std::move(state)), flight_(std::move(flight)) {
+            flight_->waiting.push_back(&event);
+        }
+        ~Seat() {
+            std::erase(flight_->waiting, &event);
+            if (flight_->waiting.empty() && !flight_->outcome && !flight_->cancelled) {
+                state_->stats.abandoned += 1;
+                state_->close(*flight_);
+                flight_->cancel();
+            }
+        }
+        Seat(const Seat&) = delete;
+        Seat& operator=(const Seat&) = delete;
+
+        Event event;
+
+     private:
+        std::shared_ptr<State> state_;
+        std::shared_ptr<Flight> flight_;
+    };
+
+    // The end of the work, however it comes about: the flight is over and everybody has a result.
+    class Landing {
+     public:
+        Landing(std::shared_ptr<State> state, std::shared_ptr<Flight> flight)
+            : state_(std::move(state)), flight_(std::move(flight)) {}
+        ~Landing() {
+            state_->close(*flight_);
+            state_->stats.flights -= 1;
+            flight_->publish(detail::flight_failed());
+        }
+        Landing(const Landing&) = delete;
+        Landing& operator=(const Landing&) = delete;
+
+     private:
+        std::shared_ptr<State> state_;
+        std::shared_ptr<Flight> flight_;
+    };
+
+    Result<std::shared_ptr<Flight>> board(Key key, Work work) {
+        State& state = *state_;
+        if (const auto it = state.boarding.find(key); it != state.boarding.end()) {
+            state.stats.joined += 1;
+            return it->second;
+        }
+        if (state.stats.flights >= state.max_flights) {
+            return detail::too_many_flights(state.max_flights);
+        }
+        auto flight = std::make_shared<Flight>(std::move(key));
+        state.boarding.emplace(flight->key, flight);
+        state.stats.flights += 1;
+        state.stats.started += 1;
+        // The work may run up to its first wait, or even to its end, before spawn() returns.
+        if (!state.scope.spawn(fly(state_, flight, std::move(work)))) {
+            state.close(*flight);
+            state.stats.flights -= 1;
+            state.stats.started -= 1;
+            return detail::flights_closed();
+        }
+        return flight;
+    }
+
+    static Task<void> fly(std::shared_ptr<State> state, std::shared_ptr<Flight> flight, Work work) {
+        const Landing landing(std::move(state), flight);
+        if (flight->cancelled) {
+            co_return;  // everybody left before the work could start
+        }
+        std::optional<Result<Value>> result;
+        const std::exception_ptr error =
+            co_await detail::run_cancellable(store_result(work(), result), flight->signal);
+        if (result) {
+            flight->publish(std::move(*result));
+            co_return;
+        }
+        if (detail::is_cancellation(error)) {
+            flight->publish(detail::flight_cancelled());
+            co_return;
+        }
+        std::rethrow_exception(error);
+    }
+
+    Clock& clock_;
+    std::shared_ptr<State> state_;
+};
+
+}  // namespace sluice::guard
