@@ -1,1 +1,134 @@
 #include "io/http_message.h"
+
+#include "base/text.h"
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include <algorithm>
+#include <mutex>
+#include <new>
+#include <utility>
+
+namespace sluice::io {
+
+namespace {
+
+// Compressed once and sent many times, on a thread that serves others: the levels are where more
+// effort stops paying for JSON.
+constexpr int kDeflateLevel = 5;
+constexpr int kZstdLevel = 3;
+constexpr int kRawDeflate = -15;  // the largest window, no zlib header
+constexpr int kMemoryLevel = 8;   // zlib's default
+
+std::string raw_deflate(std::string_view plain) {
+    z_stream stream{};
+    if (deflateInit2(&stream, kDeflateLevel, Z_DEFLATED, kRawDeflate, kMemoryLevel,
+                     Z_DEFAULT_STRATEGY) != Z_OK) {
+        throw std::bad_alloc();
+    }
+    std::string out;
+    out.resize(deflateBound(&stream, static_cast<uLong>(plain.size())));
+    stream.next_out = reinterpret_cast<Bytef*>(out.data());
+    // zlib counts in 32 bits; bodies of 4 GiB and more are fed in steps.
+    constexpr std::size_t kStep = std::size_t{1} << 30;
+    int state = Z_OK;
+    std::size_t room = out.size();
+    do {
+        const std::size_t in = std::min(plain.size(), kStep);
+        const std::size_t space = std::min(room, kStep);
+        stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(plain.data()));
+        stream.avail_in = static_cast<uInt>(in);
+        stream.avail_out = static_cast<uInt>(space);
+        state = deflate(&stream, in == plain.size() ? Z_FINISH : Z_NO_FLUSH);
+        plain.remove_prefix(in - stream.avail_in);
+        room -= space - stream.avail_out;
+    } while (state == Z_OK);
+    deflateEnd(&stream);
+    SLUICE_ASSERT(state == Z_STREAM_END);
+    out.resize(out.size() - room);
+    out.shrink_to_fit();
+    return out;
+}
+
+std::string zstd_frame(std::string_view plain) {
+    std::string out;
+    out.resize(ZSTD_compressBound(plain.size()));
+    const std::size_t size =
+        ZSTD_compress(out.data(), out.size(), plain.data(), plain.size(), kZstdLevel);
+    if (ZSTD_isError(size) != 0) {
+        throw std::bad_alloc();  // the only failure that a large enough output leaves
+    }
+    out.resize(size);
+    out.shrink_to_fit();
+    return out;
+}
+
+std::uint32_t checksum(std::string_view plain) {
+    const auto* const bytes = reinterpret_cast<const Bytef*>(plain.data());
+    return static_cast<std::uint32_t>(crc32_z(crc32_z(0, nullptr, 0), bytes, plain.size()));
+}
+
+}  // namespace
+
+std::string_view to_string(Method method) {
+    switch (method) {
+        case Method::kGet:
+            return "GET";
+        case Method::kHead:
+            return "HEAD";
+        case Method::kPost:
+            return "POST";
+        case Method::kPut:
+            return "PUT";
+        case Method::kPatch:
+            return "PATCH";
+        case Method::kDelete:
+            return "DELETE";
+        case Method::kOptions:
+            return "OPTIONS";
+        case Method::kOther:
+            return "other";
+    }
+    SLUICE_ASSERT(false && "a Method outside its enumeration");
+}
+
+std::optional<std::string_view> HttpRequest::header(std::string_view name) const {
+    for (const HeaderField& field : headers) {
+        if (field.name.size() == name.size() && equals_ignoring_case(field.name, name)) {
+            return field.value;
+        }
+    }
+    return std::nullopt;
+}
+
+// Several threads may ask at once for the first time: one compresses, the others wait for it.
+struct HttpBody::Encodings {
+    std::once_flag gzip_once;
+    std::once_flag zstd_once;
+    Encoded gzip;
+    Encoded zstd;
+};
+
+HttpBody::HttpBody(std::string bytes)
+    : bytes_(std::move(bytes)), encodings_(std::make_unique<Encodings>()) {}
+
+HttpBody::~HttpBody() = default;
+
+const HttpBody::Encoded& HttpBody::gzip() const {
+    std::call_once(encodings_->gzip_once, [this] {
+        encodings_->gzip.data = raw_deflate(bytes_);
+        encodings_->gzip.crc32 = checksum(bytes_);
+    });
+    return encodings_->gzip;
+}
+
+const HttpBody::Encoded& HttpBody::zstd() const {
+    std::call_once(encodings_->zstd_once, [this] {
+        encodings_->zstd.data = zstd_frame(bytes_);
+        encodings_->zstd.crc32 = checksum(bytes_);
+    });
+    return encodings_->zstd;
+}
+
+}  // namespace sluice::io

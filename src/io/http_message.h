@@ -1,5 +1,5 @@
-// HTTP requests as a door sees them and answers as it gives them. The server (io/http_server.h) owns
-// the wire; a door never sees a socket.
+// HTTP requests as a door sees them and answers as it gives them. The server (io/http_server.h)
+// owns the wire; a door never sees a socket.
 #pragma once
 
 #include "base/request_context.h"
@@ -23,8 +23,8 @@ enum class Method : std::uint8_t { kGet, kHead, kPost, kPut, kPatch, kDelete, kO
 std::string_view to_string(Method method);
 
 struct HeaderField {
-    std::string_view name;  // as sent
-    std::string_view value; // without the white space around it
+    std::string_view name;   // as sent
+    std::string_view value;  // without the white space around it
 };
 
 // One complete request. Every view points into the connection's read buffer and is valid until the
@@ -36,10 +36,10 @@ struct HttpRequest {
     std::string_view path;    // of target, still percent-encoded
     std::string_view query;   // of target without the '?', still percent-encoded
     std::span<const HeaderField> headers;
-    std::string_view body;    // after any transfer coding
-    Address peer;             // the other end of the connection; unspecified on a Unix socket
+    std::string_view body;  // after any transfer coding
+    Address peer;           // the other end of the connection; unspecified on a Unix socket
     bool over_unix_socket = false;
-    RequestContext context;   // id, trace and start are set; the deadline is the handler's to set
+    RequestContext context;  // id, trace and start are set; the deadline is the handler's to set
 
     // The value of the first field of that name (ASCII case does not matter).
     std::optional<std::string_view> header(std::string_view name) const;
@@ -69,15 +69,15 @@ class HttpBody {
     std::unique_ptr<Encodings> encodings_;
 };
 
-// An answer. Its body is `lead` followed by `body`: the lead is what differs from request to request
-// (small), the body is what many share. Date, Content-Length, Connection, Content-Encoding,
+// An answer. Its body is `lead` followed by `body`: the lead is what differs from request to
+// request (small), the body is what many share. Date, Content-Length, Connection, Content-Encoding,
 // X-Request-Id and traceparent are the server's to add.
 struct HttpResponse {
     int status = 200;
     std::string headers = {};  // whole lines, each "Name: value\r\n", Content-Type included
     std::string lead = {};
     std::shared_ptr<const HttpBody> body = nullptr;
-    bool close = false;        // close the connection afterwards
+    bool close = false;  // close the connection afterwards
 };
 
 // A handler answers at once where it can (no coroutine is started then), else with a Task.
@@ -88,7 +88,8 @@ class HttpHandler {
  public:
     virtual ~HttpHandler() = default;
 
-    // An exception from here or from the Task is caught by the server and answered through refuse().
+    // An exception from here or from the Task is caught by the server and answered through
+    // refuse().
     virtual HttpReply handle(const HttpRequest& request) = 0;
 
     // The answer to what never became a request (a malformed head, a bound that was passed), and to

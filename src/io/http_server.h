@@ -2,8 +2,8 @@
 // threads, no lock on the way of a request. Parsing is Beast's; the session loop is ours, so that a
 // request costs one read, one write and no allocation that grows with the body.
 //
-// Bounds: every one of them is in HttpServerConfig and has an answer of its own (400, 408, 413, 414,
-// 417, 431, 505, or a closed connection past max_connections).
+// Bounds: every one of them is in HttpServerConfig and has an answer of its own (400, 408, 413,
+// 414, 417, 431, 505, or a closed connection past max_connections).
 #pragma once
 
 #include "base/clock.h"
@@ -24,14 +24,14 @@ struct HttpServerConfig {
     std::vector<std::string> listen = {"127.0.0.1:8080"};  // host:port or [v6]:port; port 0: any
     int threads = 0;                                       // 0: one per core
     std::size_t max_connections = 10'000;
-    std::size_t max_header_bytes = 16 * 1024;              // request line and fields together
+    std::size_t max_header_bytes = 16 * 1024;  // request line and fields together
     std::size_t max_target_bytes = 8 * 1024;
     std::size_t max_body_bytes = 1024 * 1024;
-    Millis header_timeout{10'000};  // from the first byte of a head to its last
-    Millis body_timeout{30'000};    // from the end of the head to the last byte of the body
-    Millis idle_timeout{75'000};    // a kept-alive connection without a request
-    Millis write_timeout{30'000};   // a client that does not take its answer
-    Millis drain_timeout{15'000};   // shutdown: how long requests under way may go on
+    Millis header_timeout{10'000};          // from the first byte of a head to its last
+    Millis body_timeout{30'000};            // from the end of the head to the last byte of the body
+    Millis idle_timeout{75'000};            // a kept-alive connection without a request
+    Millis write_timeout{30'000};           // a client that does not take its answer
+    Millis drain_timeout{15'000};           // shutdown: how long requests under way may go on
     std::string tls_certificate_file = {};  // PEM chain; with tls_key_file switches TLS on
     std::string tls_key_file = {};
 
@@ -57,7 +57,8 @@ class HttpServer {
     std::vector<std::string> addresses() const;
 
     // Stops accepting; idle connections close at once, busy ones after their answer (which says
-    // Connection: close), and whatever is left after drain_timeout is cut. Returns when all is done.
+    // Connection: close), and whatever is left after drain_timeout is cut. Returns when all is
+    // done.
     void drain();
 
     // New values for connections and requests from now on; listen, threads and TLS files stay.

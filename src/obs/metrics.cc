@@ -121,6 +121,12 @@ void Histogram::observe(double value) const {
     }
 }
 
+void Histogram::observe_counted(const std::vector<double>& counts, double sum) const {
+    if (histogram_ != nullptr) {
+        histogram_->ObserveMultiple(counts, sum);
+    }
+}
+
 struct Metrics::Impl {
     prometheus::Registry registry;
     std::mutex mutex;

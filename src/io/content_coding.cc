@@ -1,0 +1,171 @@
+#include "io/content_coding.h"
+
+#include "base/result.h"
+#include "base/text.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace sluice::io {
+
+namespace {
+
+constexpr std::size_t kMaxStoredBlock = 65'535;   // DEFLATE, RFC 1951 section 3.2.4
+constexpr std::size_t kMaxRawBlock = 128 * 1024;  // Zstandard, RFC 8878 section 3.1.1.2.3
+
+void append_little_endian(std::string& out, std::uint64_t value, int bytes) {
+    for (int i = 0; i < bytes; ++i) {
+        out.push_back(static_cast<char>(value >> (8 * i) & 0xff));
+    }
+}
+
+// A qvalue in thousandths: "1", "0.5", "0.125". Nothing when it is not one.
+std::optional<int> parse_quality(std::string_view text) {
+    if (text.empty() || text.size() > 5 || (text[0] != '0' && text[0] != '1')) {
+        return std::nullopt;
+    }
+    int quality = (text[0] - '0') * 1000;
+    if (text.size() > 1 && text[1] != '.') {
+        return std::nullopt;
+    }
+    int weight = 100;
+    for (const char c : text.substr(std::min<std::size_t>(2, text.size()))) {
+        if (c < '0' || c > '9') {
+            return std::nullopt;
+        }
+        quality += (c - '0') * weight;
+        weight /= 10;
+    }
+    return quality <= 1000 ? std::optional(quality) : std::nullopt;
+}
+
+// The qualities named for each coding so far; nothing where none was named.
+struct Qualities {
+    std::array<std::optional<int>, 3> of;  // by Coding
+    std::optional<int> any;                // "*"
+
+    int quality(Coding coding) const {
+        const std::optional<int>& named = of[static_cast<std::size_t>(coding)];
+        if (named) {
+            return *named;
+        }
+        if (any) {
+            return *any;
+        }
+        return coding == Coding::kIdentity ? 1 : 0;  // acceptable, but anything named is preferred
+    }
+};
+
+// One element of the list: "gzip", "br;q=0.8", "*;q=0". A malformed one counts as refused.
+void take_element(std::string_view element, Qualities& qualities) {
+    const std::size_t semicolon = element.find(';');
+    const std::string_view name = trim(element.substr(0, semicolon));
+    int quality = 1000;
+    if (semicolon != std::string_view::npos) {
+        const std::string_view parameter = trim(element.substr(semicolon + 1));
+        const bool is_quality = parameter.size() > 2 &&
+                                (parameter[0] == 'q' || parameter[0] == 'Q') && parameter[1] == '=';
+        quality = is_quality ? parse_quality(parameter.substr(2)).value_or(0) : 0;
+    }
+    if (name == "*") {
+        qualities.any = quality;
+    } else if (equals_ignoring_case(name, "gzip") || equals_ignoring_case(name, "x-gzip")) {
+        qualities.of[static_cast<std::size_t>(Coding::kGzip)] = quality;
+    } else if (equals_ignoring_case(name, "zstd")) {
+        qualities.of[static_cast<std::size_t>(Coding::kZstd)] = quality;
+    } else if (equals_ignoring_case(name, "identity")) {
+        qualities.of[static_cast<std::size_t>(Coding::kIdentity)] = quality;
+    }
+}
+
+}  // namespace
+
+std::string_view to_string(Coding coding) {
+    switch (coding) {
+        case Coding::kIdentity:
+            return "";
+        case Coding::kGzip:
+            return "gzip";
+        case Coding::kZstd:
+            return "zstd";
+    }
+    SLUICE_ASSERT(false && "a Coding outside its enumeration");
+}
+
+CodingChoice choose_coding(std::span<const HeaderField> fields) {
+    Qualities qualities;
+    bool present = false;
+    for (const HeaderField& field : fields) {
+        if (!equals_ignoring_case(field.name, "accept-encoding")) {
+            continue;
+        }
+        present = true;
+        std::string_view rest = field.value;
+        while (!rest.empty()) {
+            const std::size_t comma = std::min(rest.find(','), rest.size());
+            take_element(rest.substr(0, comma), qualities);
+            rest.remove_prefix(std::min(comma + 1, rest.size()));
+        }
+    }
+    if (!present) {
+        return {};
+    }
+    CodingChoice choice;
+    choice.identity_refused = qualities.quality(Coding::kIdentity) == 0;
+    int best = qualities.quality(Coding::kIdentity);
+    for (const Coding coding : {Coding::kGzip, Coding::kZstd}) {
+        const int quality = qualities.quality(coding);
+        if (quality > 0 && quality >= best) {
+            best = quality;
+            choice.coding = coding;
+        }
+    }
+    return choice;
+}
+
+CodedBody splice_gzip(std::string_view lead, const HttpBody& body) {
+    const HttpBody::Encoded& encoded = body.gzip();
+    CodedBody coded;
+    // Magic, DEFLATE, no flags, no time, no extra flags, an unknown file system (RFC 1952).
+    coded.before.assign("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", 10);
+    for (std::string_view rest = lead; !rest.empty();) {
+        const std::string_view block = rest.substr(0, kMaxStoredBlock);
+        coded.before.push_back('\0');  // not the last block; stored
+        append_little_endian(coded.before, block.size(), 2);
+        append_little_endian(coded.before, ~block.size(), 2);
+        coded.before.append(block);
+        rest.remove_prefix(block.size());
+    }
+    coded.shared = encoded.data;
+
+    const auto* const lead_bytes = reinterpret_cast<const Bytef*>(lead.data());
+    const uLong lead_crc = crc32_z(crc32_z(0, nullptr, 0), lead_bytes, lead.size());
+    const uLong crc =
+        crc32_combine(lead_crc, encoded.crc32, static_cast<z_off_t>(body.bytes().size()));
+    append_little_endian(coded.after, crc, 4);
+    append_little_endian(coded.after, lead.size() + body.bytes().size(), 4);
+    return coded;
+}
+
+CodedBody splice_zstd(std::string_view lead, const HttpBody& body) {
+    CodedBody coded;
+    if (!lead.empty()) {
+        append_little_endian(coded.before, 0xFD2FB528, 4);  // magic number
+        // The content's size in four bytes, a single segment, no checksum, no dictionary.
+        coded.before.push_back('\xa0');
+        append_little_endian(coded.before, lead.size(), 4);
+        for (std::string_view rest = lead; !rest.empty();) {
+            const std::string_view block = rest.substr(0, kMaxRawBlock);
+            rest.remove_prefix(block.size());
+            append_little_endian(coded.before, block.size() << 3 | (rest.empty() ? 1 : 0), 3);
+            coded.before.append(block);
+        }
+    }
+    coded.shared = body.zstd().data;
+    return coded;
+}
+
+}  // namespace sluice::io

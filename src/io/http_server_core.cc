@@ -1,0 +1,123 @@
+#include "io/http_server_core.h"
+
+#include "io/http_server_metrics.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace sluice::io {
+
+namespace {
+
+constexpr std::size_t kKeptBodyBytes = 64 * 1024;  // of a body's memory, between requests
+
+// As labels, in the order of their numbers.
+constexpr std::array<const char*, 5> kStatusClasses = {"1xx", "2xx", "3xx", "4xx", "5xx"};
+
+void add_and_clear(const obs::Counter& total, std::uint64_t& count) {
+    if (count > 0) {
+        total.add(static_cast<double>(count));
+        count = 0;
+    }
+}
+
+}  // namespace
+
+void Workspace::compact() {
+    std::memmove(buffer.get(), buffer.get() + begin, end - begin);
+    end -= begin;
+    begin = 0;
+}
+
+void Workspace::reset() {
+    begin = 0;
+    end = 0;
+    scanned = 0;
+    head_complete = false;
+    body_begun = false;
+    chunks = ChunkDecoder();
+    if (body.capacity() > kKeptBodyBytes) {
+        body = std::string();
+    }
+    body.clear();
+    task.reset();
+    answers.reset();
+}
+
+std::unique_ptr<Workspace> WorkspacePool::borrow(std::size_t max_header_bytes) {
+    const std::size_t capacity = max_header_bytes + kBodyRoom;
+    while (!kept_.empty()) {
+        std::unique_ptr<Workspace> workspace = std::move(kept_.back());
+        kept_.pop_back();
+        if (workspace->capacity == capacity) {
+            return workspace;
+        }
+    }
+    return std::make_unique<Workspace>(capacity);
+}
+
+void WorkspacePool::give_back(std::unique_ptr<Workspace> workspace) {
+    if (kept_.size() < kMaxKept) {
+        workspace->reset();
+        kept_.push_back(std::move(workspace));
+    }
+}
+
+ServerCounters::ServerCounters(obs::Metrics& metrics)
+    : metrics_(metrics),
+      seconds_(kHttpRequestSeconds.buckets.size() + 1),
+      histogram_(metrics.histogram(kHttpRequestSeconds)),
+      cancelled_total_(metrics.counter(kHttpCancelled)),
+      failed_total_(metrics.counter(kHttpFailed)),
+      accepted_total_(metrics.counter(kHttpAccepted)),
+      turned_away_total_(metrics.counter(kHttpTurnedAway)) {}
+
+void ServerCounters::answered(Method method, int status, Duration took) {
+    const auto status_class = static_cast<std::size_t>(std::clamp(status / 100, 1, 5) - 1);
+    requests_[static_cast<std::size_t>(method)][status_class] += 1;
+    const double seconds = std::chrono::duration<double>(took).count();
+    const std::vector<double>& bounds = kHttpRequestSeconds.buckets;
+    const auto bucket = std::lower_bound(bounds.begin(), bounds.end(), seconds) - bounds.begin();
+    seconds_[static_cast<std::size_t>(bucket)] += 1;
+    seconds_sum_ += seconds;
+}
+
+void ServerCounters::refused(Code reason) {
+    const auto index = static_cast<std::size_t>(reason);
+    SLUICE_ASSERT(index < refused_.size());
+    refused_[index] += 1;
+}
+
+void ServerCounters::flush() {
+    bool any = false;
+    for (std::size_t method = 0; method < kMethods; ++method) {
+        for (std::size_t status_class = 0; status_class < kClasses; ++status_class) {
+            std::uint64_t& count = requests_[method][status_class];
+            if (count > 0) {
+                any = true;
+                add_and_clear(metrics_.counter(kHttpRequests,
+                                               {std::string(to_string(static_cast<Method>(method))),
+                                                kStatusClasses[status_class]}),
+                              count);
+            }
+        }
+    }
+    if (any) {
+        histogram_.observe_counted(seconds_, seconds_sum_);
+        std::fill(seconds_.begin(), seconds_.end(), 0.0);
+        seconds_sum_ = 0;
+    }
+    for (std::size_t code = 0; code < refused_.size(); ++code) {
+        if (refused_[code] > 0) {
+            const std::string_view reason = to_string(static_cast<Code>(code));
+            add_and_clear(metrics_.counter(kHttpRefused, {std::string(reason)}), refused_[code]);
+        }
+    }
+    add_and_clear(cancelled_total_, cancelled_);
+    add_and_clear(failed_total_, failed_);
+    add_and_clear(accepted_total_, accepted_);
+    add_and_clear(turned_away_total_, turned_away_);
+}
+
+}  // namespace sluice::io

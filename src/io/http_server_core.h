@@ -1,0 +1,134 @@
+// What the sessions of one server thread share: settings, the buffers that busy connections borrow,
+// the date, the counters. Everything here belongs to that thread except where it says otherwise.
+#pragma once
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/task.h"
+#include "io/http_message.h"
+#include "io/http_parser.h"
+#include "io/http_server.h"
+#include "io/response_batch.h"
+#include "obs/log.h"
+#include "obs/metrics.h"
+
+#include <boost/asio/io_context.hpp>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sluice::io {
+
+// Everything that a connection needs while a request is being read or answered. Idle ones have
+// none.
+struct Workspace {
+    explicit Workspace(std::size_t bytes)
+        : buffer(std::make_unique_for_overwrite<char[]>(bytes)), capacity(bytes) {}
+
+    std::string_view unread() const { return {buffer.get() + begin, end - begin}; }
+    std::span<char> room() { return {buffer.get() + end, capacity - end}; }
+    // Moves what is unread to the front. Views into the buffer become invalid.
+    void compact();
+    // As new, but for its memory.
+    void reset();
+
+    std::unique_ptr<char[]> buffer;
+    std::size_t capacity;
+    std::size_t begin = 0;  // of what is not yet served
+    std::size_t end = 0;    // of what was read
+
+    std::size_t scanned = 0;     // of unread(): known to hold no end of a head
+    bool head_complete = false;  // `head` is valid, its views point into the buffer
+    bool body_begun = false;     // the body did not come with the head
+    std::size_t head_size = 0;
+    RequestHead head;
+    ChunkDecoder chunks;
+    std::string body;  // a body that does not stay in the buffer
+
+    HttpRequest request;                     // the one being answered
+    std::size_t request_size = 0;            // of it in the buffer
+    std::optional<Task<HttpResponse>> task;  // its handler's, not started yet
+
+    ResponseBatch answers;
+};
+
+// Not thread-safe.
+class WorkspacePool {
+ public:
+    // Room for a head of the largest size and, behind it, for reading a body that is unpacked.
+    static constexpr std::size_t kBodyRoom = 4 * 1024;
+    static constexpr std::size_t kMaxKept = 64;
+
+    std::unique_ptr<Workspace> borrow(std::size_t max_header_bytes);
+    void give_back(std::unique_ptr<Workspace> workspace);
+
+ private:
+    std::vector<std::unique_ptr<Workspace>> kept_;
+};
+
+// Counts on the thread, plainly; flush() adds them to the registry.
+class ServerCounters {
+ public:
+    explicit ServerCounters(obs::Metrics& metrics);
+
+    void answered(Method method, int status, Duration took);
+    void refused(Code reason);
+    void cancelled() { cancelled_ += 1; }
+    void failed() { failed_ += 1; }
+    void accepted() { accepted_ += 1; }
+    void turned_away() { turned_away_ += 1; }
+
+    void flush();
+
+ private:
+    static constexpr std::size_t kMethods = 8;
+    static constexpr std::size_t kClasses = 5;
+
+    obs::Metrics& metrics_;
+    std::array<std::array<std::uint64_t, kClasses>, kMethods> requests_{};
+    std::vector<double> seconds_;  // per bucket of kHttpRequestSeconds
+    double seconds_sum_ = 0;
+    std::array<std::uint64_t, 64> refused_{};  // by Code
+    std::uint64_t cancelled_ = 0;
+    std::uint64_t failed_ = 0;
+    std::uint64_t accepted_ = 0;
+    std::uint64_t turned_away_ = 0;
+    obs::Histogram histogram_;
+    obs::Counter cancelled_total_;
+    obs::Counter failed_total_;
+    obs::Counter accepted_total_;
+    obs::Counter turned_away_total_;
+};
+
+// What all threads share.
+struct ServerShared {
+    HttpHandler& handler;
+    Clock& clock;
+    const obs::Log& log;
+    std::atomic<std::size_t> connections{0};
+    obs::LogLimiter accept_errors;
+};
+
+struct ServerCore {
+    ServerCore(ServerShared& shared_by_all, const HttpServerConfig& settings, std::uint64_t seed,
+               obs::Metrics& metrics)
+        : shared(shared_by_all), config(settings), random(seed), counters(metrics) {}
+
+    ServerShared& shared;
+    boost::asio::io_context io{1};
+    HttpServerConfig config;
+    SeededRandom random;  // ids need to be unique, not unguessable
+    DateLine date;
+    ServerCounters counters;
+    WorkspacePool workspaces;
+    bool draining = false;
+    Instant now{};  // as of the last sweep or request
+};
+
+}  // namespace sluice::io

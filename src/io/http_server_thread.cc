@@ -1,0 +1,204 @@
+#include "io/http_server_thread.h"
+
+#include "io/http_server_metrics.h"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <sys/socket.h>
+#include <utility>
+
+namespace sluice::io {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+namespace {
+
+constexpr Millis kLongestSweep{250};
+constexpr Millis kShortestSweep{5};
+constexpr Millis kAcceptPause{100};  // after the process ran out of descriptors or memory
+
+Address address_of(const Endpoint& endpoint) {
+    Address address;
+    const auto* const data =
+        static_cast<const unsigned char*>(static_cast<const void*>(endpoint.data()));
+    if (endpoint.protocol().family() == AF_INET) {
+        address.family = Address::Family::kV4;
+        std::memcpy(address.bytes.data(), data + offsetof(sockaddr_in, sin_addr), 4);
+        return address;
+    }
+    if (endpoint.protocol().family() != AF_INET6) {
+        return address;
+    }
+    constexpr std::array<unsigned char, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    const unsigned char* const bytes = data + offsetof(sockaddr_in6, sin6_addr);
+    if (std::memcmp(bytes, kMapped.data(), kMapped.size()) == 0) {
+        address.family = Address::Family::kV4;
+        std::memcpy(address.bytes.data(), bytes + kMapped.size(), 4);
+        return address;
+    }
+    address.family = Address::Family::kV6;
+    std::memcpy(address.bytes.data(), bytes, 16);
+    return address;
+}
+
+}  // namespace
+
+HttpServerThread::HttpServerThread(ServerShared& shared, const HttpServerConfig& config,
+                                   std::uint64_t seed, obs::Metrics& metrics,
+                                   std::shared_ptr<const TlsContext> tls)
+    : core_(shared, config, seed, metrics),
+      tls_(std::move(tls)),
+      sweep_timer_(core_.io),
+      connections_gauge_(metrics.gauge(kHttpConnections)) {
+    core_.now = shared.clock.now();
+    core_.date.update(shared.clock.wall_now());
+}
+
+HttpServerThread::~HttpServerThread() {
+    SLUICE_ASSERT(!thread_.joinable());
+}
+
+void HttpServerThread::add(Acceptor acceptor, ListenerKind kind) {
+    listeners_.push_back(std::make_unique<Listener>(
+        Listener{std::move(acceptor), kind, Endpoint(), asio::steady_timer(core_.io)}));
+}
+
+void HttpServerThread::start() {
+    for (const auto& listener : listeners_) {
+        accept(*listener);
+    }
+    sweep();
+    thread_ = std::thread([this] { core_.io.run(); });
+}
+
+void HttpServerThread::join() {
+    if (thread_.joinable()) {
+        thread_.join();
+    }
+}
+
+void HttpServerThread::reconfigure(const HttpServerConfig& config) {
+    asio::post(core_.io, [this, config] { core_.config = config; });
+}
+
+// --- Accepting ---------------------------------------------------------------------------------
+
+void HttpServerThread::accept(Listener& listener) {
+    listener.acceptor.async_accept(core_.io, listener.peer,
+                                   [this, &listener](const error_code& ec, Socket socket) {
+                                       if (ec == asio::error::operation_aborted || core_.draining) {
+                                           return;
+                                       }
+                                       if (ec) {
+                                           accept_failed(listener, ec);
+                                           return;
+                                       }
+                                       accepted(listener, std::move(socket));
+                                       accept(listener);
+                                   });
+}
+
+void HttpServerThread::accepted(Listener& listener, Socket socket) {
+    core_.counters.accepted();
+    if (core_.shared.connections.load(std::memory_order_relaxed) >= core_.config.max_connections) {
+        core_.counters.turned_away();
+        return;  // the socket closes with its last owner
+    }
+    const bool is_tcp = listener.kind == ListenerKind::kTcp;
+    error_code ec;
+    socket.non_blocking(true, ec);
+    if (!ec && is_tcp) {
+        socket.set_option(asio::ip::tcp::no_delay(true), ec);
+    }
+    if (ec) {
+        return;  // reset before it was accepted
+    }
+    Peer peer;
+    peer.over_unix_socket = !is_tcp;
+    if (is_tcp) {
+        peer.address = address_of(listener.peer);
+    }
+    // A Unix socket is guarded by the file system, so TLS is for TCP only.
+    const TlsContext* const tls = is_tcp ? tls_.get() : nullptr;
+    const auto session = std::make_shared<HttpSession>(core_, std::move(socket), tls, peer);
+    sessions_.push_back(*session);
+    session->start();
+}
+
+// Out of descriptors or memory: the connection stays in the backlog, and accepting again at once
+// would fail at once.
+void HttpServerThread::accept_failed(Listener& listener, const error_code& ec) {
+    std::uint64_t suppressed = 0;
+    if (core_.shared.accept_errors.allow(core_.shared.clock.now(), suppressed)) {
+        core_.shared.log.warn("accept_failed",
+                              {{"error", ec.message()}, {"suppressed", suppressed}});
+    }
+    listener.pause.expires_after(kAcceptPause);
+    listener.pause.async_wait([this, &listener](const error_code& cancelled) {
+        if (!cancelled && !core_.draining) {
+            accept(listener);
+        }
+    });
+}
+
+// --- Sweeping and draining ---------------------------------------------------------------------
+
+// Often enough that no timeout is passed by more than a quarter.
+Millis HttpServerThread::sweep_interval() const {
+    const HttpServerConfig& c = core_.config;
+    const Millis shortest =
+        std::min({c.header_timeout, c.body_timeout, c.idle_timeout, c.write_timeout});
+    return std::clamp(shortest / 4, kShortestSweep, kLongestSweep);
+}
+
+void HttpServerThread::sweep() {
+    core_.now = core_.shared.clock.now();
+    core_.date.update(core_.shared.clock.wall_now());
+    const bool cutting = core_.draining && core_.now >= drain_until_;
+    for (auto it = sessions_.begin(); it != sessions_.end();) {
+        HttpSession& session = *it++;
+        if (cutting) {
+            session.cut();
+        } else {
+            session.sweep(core_.now);
+        }
+    }
+    core_.counters.flush();
+    connections_gauge_.set(
+        static_cast<double>(core_.shared.connections.load(std::memory_order_relaxed)));
+    if (core_.draining && sessions_.empty()) {
+        return;  // without the timer the thread has no work left and ends
+    }
+    sweep_timer_.expires_after(core_.draining ? kShortestSweep : sweep_interval());
+    sweep_timer_.async_wait([this](const error_code& ec) {
+        if (!ec || core_.draining) {
+            sweep();
+        }
+    });
+}
+
+void HttpServerThread::drain() {
+    asio::post(core_.io, [this] { begin_drain(); });
+}
+
+void HttpServerThread::begin_drain() {
+    core_.draining = true;
+    drain_until_ = core_.shared.clock.now() + core_.config.drain_timeout;
+    for (const auto& listener : listeners_) {
+        error_code ignored;
+        listener->acceptor.close(ignored);
+        listener->pause.cancel();
+    }
+    for (auto it = sessions_.begin(); it != sessions_.end();) {
+        HttpSession& session = *it++;
+        session.drain();
+    }
+    sweep_timer_.cancel();
+}
+
+}  // namespace sluice::io

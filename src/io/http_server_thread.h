@@ -1,0 +1,72 @@
+// One thread of the server: its acceptors, its sessions, and the sweep that watches over both.
+#pragma once
+
+#include "base/result.h"
+#include "io/http_server_core.h"
+#include "io/http_session.h"
+#include "io/listener.h"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/intrusive/list.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace sluice::io {
+
+class TlsContext;
+
+enum class ListenerKind : std::uint8_t { kTcp, kUnix };
+
+// Built, filled with acceptors, started and joined by the main thread; works on its own.
+class HttpServerThread {
+ public:
+    // `tls` null: plain connections. All references outlive this object.
+    HttpServerThread(ServerShared& shared, const HttpServerConfig& config, std::uint64_t seed,
+                     obs::Metrics& metrics, std::shared_ptr<const TlsContext> tls);
+    ~HttpServerThread();
+
+    boost::asio::io_context& io() { return core_.io; }
+    void add(Acceptor acceptor, ListenerKind kind);
+    void start();
+
+    // From any thread.
+    void reconfigure(const HttpServerConfig& config);
+    // Stops accepting, closes what is idle, cuts what is left after the drain timeout. The thread
+    // ends when the last session has.
+    void drain();
+
+    void join();
+
+ private:
+    struct Listener {
+        Acceptor acceptor;
+        ListenerKind kind;
+        Endpoint peer;  // of the connection accepted last
+        boost::asio::steady_timer pause;
+    };
+
+    void accept(Listener& listener);
+    void accepted(Listener& listener, Socket socket);
+    void accept_failed(Listener& listener, const boost::system::error_code& ec);
+    void sweep();
+    void begin_drain();
+    void finish_if_done();
+    Millis sweep_interval() const;
+
+    ServerCore core_;
+    std::shared_ptr<const TlsContext> tls_;
+    std::vector<std::unique_ptr<Listener>> listeners_;
+    boost::intrusive::list<HttpSession, boost::intrusive::base_hook<SessionHook>,
+                           boost::intrusive::constant_time_size<false>>
+        sessions_;
+    boost::asio::steady_timer sweep_timer_;
+    Instant drain_until_{};
+    obs::Gauge connections_gauge_;
+    std::thread thread_;
+};
+
+}  // namespace sluice::io

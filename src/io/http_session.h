@@ -1,0 +1,107 @@
+// One connection: reads requests, has them answered in order, writes the answers. A state machine
+// that does all it can (advance()), then waits for the one thing that it lacks; so a request costs
+// one wait, and an idle connection holds neither a coroutine nor a buffer.
+//
+// Belongs to its core's thread. Kept alive by whatever it waits for.
+#pragma once
+
+#include "base/clock.h"
+#include "io/http_server_core.h"
+#include "io/transport.h"
+
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/intrusive/list.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+
+namespace sluice::io {
+
+struct Peer {
+    Address address;
+    bool over_unix_socket = false;
+};
+
+// For a list of sessions; a session that ends leaves it.
+using SessionHook =
+    boost::intrusive::list_base_hook<boost::intrusive::link_mode<boost::intrusive::auto_unlink>>;
+
+class HttpSession : public SessionHook, public std::enable_shared_from_this<HttpSession> {
+ public:
+    // Counts as a connection until it is destroyed. `tls` null: plain.
+    HttpSession(ServerCore& core, Socket socket, const TlsContext* tls, Peer peer);
+    ~HttpSession();
+    HttpSession(const HttpSession&) = delete;
+    HttpSession& operator=(const HttpSession&) = delete;
+
+    void start();
+
+    // Ends what has gone on for longer than the settings allow. Called for each session now and
+    // then.
+    void sweep(Instant now);
+    // Closes the connection if it is idle. Otherwise it closes with its next answer, as the core
+    // says that it is draining.
+    void drain();
+    // Closes the connection, whatever it is doing. A handler's Task is cancelled.
+    void cut();
+
+ private:
+    enum class Phase : std::uint8_t { kHandshake, kIdle, kHead, kBody, kBusy, kWrite, kLinger };
+    // What the session can't go on without. kTurn: nothing, but other connections come first.
+    enum class Need : std::uint8_t { kReadable, kWritable, kReply, kTurn, kClose };
+    enum class Supply : std::uint8_t { kComplete, kIncomplete };
+
+    void step();
+    void wait(Need need);
+    Need advance();
+    Need rest();
+    Need after_last_answer();
+    Need linger();
+
+    Supply take_request();
+    Supply take_head();
+    Supply take_body();
+    Supply take_chunks();
+    Supply begin_body();
+    void serve();
+    void answer(HttpResponse response);
+    void finish_request();
+    void refuse(Code code, std::string_view reason);
+    HttpResponse refusal(const Error& error, const RequestId& id);
+    void fail(const std::exception_ptr& error);
+    void log_served(int status, std::size_t bytes, Duration took) const;
+
+    IoResult fill();
+    IoState flush();
+
+    void start_reply();
+    void finish_reply(const std::exception_ptr& error, HttpResponse response);
+    void watch();
+    void look_at_client();
+    void lose_client();
+
+    HeadLimits head_limits() const;
+    bool stays_in_buffer() const;
+    void enter(Phase phase, Instant now);
+    Millis allowed(Phase phase) const;
+
+    ServerCore& core_;
+    Transport transport_;
+    const Peer peer_;
+    std::unique_ptr<Workspace> workspace_;  // null while idle
+    Instant since_;                         // when phase_ began, or last made progress
+    std::uint32_t exchange_ = 0;            // counts Tasks, so that a late watch is told apart
+    std::uint32_t lingered_ = 0;            // bytes thrown away while lingering
+    Phase phase_ = Phase::kIdle;
+    bool timed_out_ = false;
+    bool cut_ = false;
+    bool closing_ = false;        // after the answers that are waiting to be written
+    bool linger_ = false;         // the client may still be sending then
+    bool peer_finished_ = false;  // it sends nothing more, but may still read
+    bool peer_gone_ = false;
+    boost::asio::cancellation_signal cancel_;  // reaches the handler's Task
+};
+
+}  // namespace sluice::io
