@@ -1,0 +1,47 @@
+#include "access/token_store.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::access {
+
+namespace {
+
+Error invalid(std::string message) {
+    return Error{Code::kInvalidRequest, Blame::kCaller, std::move(message), std::nullopt};
+}
+
+// Labels are printed by commands: what could steer a terminal stays out.
+bool is_control(char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte < 0x20 || byte == 0x7f;
+}
+
+}  // namespace
+
+Status validate(const NewToken& token, WallTime now) {
+    if (token.scopes.empty()) {
+        return invalid("a token needs at least one scope: search, status or admin");
+    }
+    if (token.label.size() > kMaxTokenLabelBytes) {
+        return invalid("a token's label is at most " + std::to_string(kMaxTokenLabelBytes) +
+                       " bytes");
+    }
+    if (!is_valid_utf8(token.label) ||
+        std::any_of(token.label.begin(), token.label.end(), is_control)) {
+        return invalid("a token's label is UTF-8 text without control characters");
+    }
+    if (token.expires_at && *token.expires_at <= now) {
+        return invalid("a token cannot expire in the past");
+    }
+    if (token.requests_per_minute &&
+        (*token.requests_per_minute < 0 || *token.requests_per_minute > kMaxRequestsPerMinute)) {
+        return invalid("a token's requests per minute are 0 (no limit) to " +
+                       std::to_string(kMaxRequestsPerMinute));
+    }
+    return {};
+}
+
+}  // namespace sluice::access

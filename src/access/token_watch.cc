@@ -1,0 +1,63 @@
+#include "access/token_watch.h"
+
+#include "access/metrics.h"
+
+#include <utility>
+
+namespace sluice::access {
+
+TokenWatch::TokenWatch(TokenStore& store, TokenTable& table, Clock& clock, const obs::Log& log,
+                       obs::Metrics& metrics)
+    : store_(store),
+      table_(table),
+      clock_(clock),
+      log_(log),
+      active_(metrics.gauge(kTokens)),
+      failures_(metrics.counter(kTokenRefreshFailures)),
+      failure_lines_(1, Millis{60'000}) {}
+
+Task<Status> TokenWatch::refresh() {
+    CO_TRY(const std::uint64_t revision, co_await store_.revision());
+    if (loaded_revision_ == revision) {
+        co_return Status();
+    }
+    CO_TRY(auto set, co_await store_.load());
+    // Another refresh may have been quicker, with a newer set.
+    if (loaded_revision_ && *loaded_revision_ >= set.revision) {
+        co_return Status();
+    }
+    loaded_revision_ = set.revision;
+    table_.reload(std::move(set.tokens));
+    active_.set(static_cast<double>(table_.active()));
+    co_return Status();
+}
+
+Task<void> TokenWatch::run() {
+    for (;;) {
+        co_await clock_.sleep_until(clock_.now() + kTokenPollInterval);
+        const Status refreshed = co_await refresh();
+        if (refreshed.ok() || refreshed.error().code == Code::kCancelled) {
+            continue;
+        }
+        failures_.add();
+        std::uint64_t suppressed = 0;
+        if (failure_lines_.allow(clock_.now(), suppressed)) {
+            log_.warn("token_refresh_failed", {{"code", to_string(refreshed.error().code)},
+                                               {"reason", refreshed.error().message},
+                                               {"suppressed", suppressed}});
+        }
+    }
+}
+
+Task<Result<std::optional<Secret>>> ensure_admin_token(TokenStore& store) {
+    NewToken admin;
+    admin.label = "first start";
+    admin.scopes = {Scope::kAdmin};
+    CO_TRY(auto issued, co_await store.add_first(std::move(admin)));
+    if (!issued) {
+        co_return std::optional<Secret>();
+    }
+    co_return std::optional<Secret>(std::move(issued->token));
+}
+
+}  // namespace sluice::access
