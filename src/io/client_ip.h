@@ -31,7 +31,8 @@ class TrustedProxies {
     std::vector<Network> networks_;
 };
 
-// What limits count by: an IPv4 address in full, an IPv6 address as its network, "2001:db8:1:2::/64".
+// What limits count by: an IPv4 address in full, an IPv6 address as its network,
+// "2001:db8:1:2::/64".
 std::string bucket_of(const Address& client, unsigned ipv6_prefix_bits = 64);
 
 }  // namespace sluice::io

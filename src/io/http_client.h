@@ -11,6 +11,7 @@
 #include "obs/metrics.h"
 
 #include <cstddef>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,9 +26,10 @@ struct ClientRequest {
     std::vector<std::pair<std::string, std::string>> headers;  // name, value
     std::vector<std::pair<std::string, Secret>> secret_headers;
     std::string body;
-    std::string proxy;                           // http://, https://, socks5://, socks5h://; empty: direct
-    Instant deadline{};                          // the transfer is freed then, whatever its state
-    std::size_t max_response_bytes = 8 * 1024 * 1024;  // after decompression
+    std::string proxy;   // http://, https://, socks5://, socks5h://; empty: direct
+    Instant deadline{};  // the transfer is freed then, whatever its state
+    // After decompression. The client's own bound (HttpClientConfig) holds whatever stands here.
+    std::size_t max_response_bytes = std::numeric_limits<std::size_t>::max();
 
     ClientRequest() = default;
 };
@@ -49,10 +51,12 @@ class HttpClient {
     virtual ~HttpClient() = default;
 
     // Any complete answer is a success, whatever its status. Errors, all blamed on the provider
-    // except where noted: kTimeout (the deadline), kUnavailable (resolve, connect, TLS, reset, cut
-    // off, malformed HTTP; blame kGateway when the proxy is at fault), kPayloadTooLarge (more than
-    // max_response_bytes, or a compression bomb), kCancelled. Redirects are not followed: a 3xx is
-    // an answer. A cancelled caller frees the transfer at once.
+    // except where noted: kTimeout (the deadline; blame kGateway when it had passed before anything
+    // was sent), kUnavailable (resolve, connect, TLS, reset, cut off, malformed HTTP; blame
+    // kGateway when the proxy is at fault), kPayloadTooLarge (more than max_response_bytes, or a
+    // compression bomb), kInvalidRequest (blame kGateway: a URL, proxy or header that can't be
+    // sent), kCancelled (blame kCaller). Redirects are not followed: a 3xx is an answer. A
+    // cancelled caller frees the transfer at once.
     virtual Task<Result<ClientResponse>> send(ClientRequest request) = 0;
 };
 

@@ -1,0 +1,284 @@
+#include "io/curl_loop.h"
+
+#include "base/result.h"
+
+#include <boost/asio/error.hpp>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <curl/curl.h>
+
+#include <chrono>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace sluice::io {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+namespace {
+
+// libcurl may ask for another turn at once; after this many the executor gets one in between, so
+// that a transfer that makes no progress can't hold the thread.
+constexpr int kMaxTurns = 16;
+
+static_assert(CURL_POLL_IN == CURL_CSELECT_IN && CURL_POLL_OUT == CURL_CSELECT_OUT,
+              "what libcurl waits for and what it is told share their bits");
+
+void require(CURLMcode code) {
+    SLUICE_ASSERT(code == CURLM_OK);
+}
+
+// A descriptor that libcurl waits on. Its own sockets are registered with the reactor from opening
+// to closing, so that a pooled connection costs nothing; others (the resolver's wake-up pair) are
+// borrowed for as long as libcurl watches them.
+struct Socket {
+    Socket(const Executor& executor, curl_socket_t fd, bool is_borrowed)
+        : descriptor(executor, fd), borrowed(is_borrowed) {}
+
+    asio::posix::stream_descriptor descriptor;
+    const bool borrowed;
+    bool closed = false;
+    int wanted = 0;   // CURL_POLL_IN | CURL_POLL_OUT, as libcurl asks
+    int waiting = 0;  // the same bits, of the waits under way
+};
+
+}  // namespace
+
+struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
+    Impl(Executor ex, Limits limits, const obs::Log& logger, OnDone done)
+        : executor(std::move(ex)), log(logger), on_done(std::move(done)), timer(executor) {
+        // Once in a process; libcurl counts further calls.
+        static const CURLcode global = curl_global_init(CURL_GLOBAL_DEFAULT);
+        SLUICE_ASSERT(global == CURLE_OK);
+        multi = curl_multi_init();
+        SLUICE_ASSERT(multi != nullptr);
+        require(curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, &Impl::on_interest));
+        require(curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, this));
+        require(curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, &Impl::on_timer));
+        require(curl_multi_setopt(multi, CURLMOPT_TIMERDATA, this));
+        require(
+            curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, limits.connections_per_host));
+        require(curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, limits.idle_connections));
+    }
+
+    void shut() {
+        stopped = true;
+        require(curl_multi_cleanup(multi));
+        timer.cancel();
+        for (auto& [fd, socket] : sockets) {
+            close(*socket);
+        }
+        sockets.clear();
+    }
+
+    void start(CURL* easy) {
+        curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, &Impl::on_open);
+        curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, this);
+        curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, &Impl::on_close);
+        curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, this);
+        require(curl_multi_add_handle(multi, easy));
+        take_turns();
+    }
+
+    void stop(CURL* easy) {
+        require(curl_multi_remove_handle(multi, easy));
+        take_turns();
+    }
+
+    // Tells libcurl that a socket is ready or that its instant has come.
+    void act(curl_socket_t fd, int events) {
+        int running = 0;
+        const CURLMcode code = curl_multi_socket_action(multi, fd, events, &running);
+        if (code != CURLM_OK) {
+            log.error("curl_loop_failed", {{"reason", curl_multi_strerror(code)}});
+        }
+    }
+
+    // Gives libcurl the turns that it asks for at once and reports what has ended.
+    void take_turns() {
+        report_ended();
+        for (int turn = 0; due && turn < kMaxTurns; ++turn) {
+            due = false;
+            act(CURL_SOCKET_TIMEOUT, 0);
+            report_ended();
+        }
+        if (due) {
+            due = false;
+            arm_timer(0);
+        }
+    }
+
+    void report_ended() {
+        int left = 0;
+        while (const CURLMsg* message = curl_multi_info_read(multi, &left)) {
+            if (message->msg != CURLMSG_DONE) {
+                continue;
+            }
+            // The message is gone once its handle is.
+            CURL* easy = message->easy_handle;
+            const CURLcode code = message->data.result;
+            require(curl_multi_remove_handle(multi, easy));
+            on_done(easy, code);
+        }
+    }
+
+    void arm_timer(long milliseconds) {
+        timer.expires_after(std::chrono::milliseconds(milliseconds));
+        timer.async_wait([self = shared_from_this()](error_code error) {
+            if (error || self->stopped) {
+                return;
+            }
+            self->due = true;
+            self->take_turns();
+        });
+    }
+
+    void arm(const std::shared_ptr<Socket>& socket) {
+        const int missing = socket->wanted & ~socket->waiting;
+        if (missing & CURL_POLL_IN) {
+            wait(socket, CURL_POLL_IN, asio::posix::stream_descriptor::wait_read);
+        }
+        if (missing & CURL_POLL_OUT) {
+            wait(socket, CURL_POLL_OUT, asio::posix::stream_descriptor::wait_write);
+        }
+    }
+
+    void wait(const std::shared_ptr<Socket>& socket, int bit,
+              asio::posix::stream_descriptor::wait_type what) {
+        socket->waiting |= bit;
+        socket->descriptor.async_wait(what,
+                                      [self = shared_from_this(), socket, bit](error_code error) {
+                                          socket->waiting &= ~bit;
+                                          self->on_ready(socket, bit, error);
+                                      });
+    }
+
+    void on_ready(const std::shared_ptr<Socket>& socket, int bit, error_code error) {
+        if (stopped || socket->closed) {
+            return;
+        }
+        // Interest may have ended, or ended and begun again, while this was on its way.
+        if (error != asio::error::operation_aborted && (socket->wanted & bit) != 0) {
+            act(socket->descriptor.native_handle(), error ? CURL_CSELECT_ERR : bit);
+            take_turns();
+        }
+        if (!stopped && !socket->closed) {
+            arm(socket);
+        }
+    }
+
+    void watch(curl_socket_t fd, int what) {
+        auto& socket = sockets[fd];
+        if (!socket) {
+            socket = std::make_shared<Socket>(executor, fd, true);
+        }
+        socket->wanted = what;
+        arm(socket);
+    }
+
+    void unwatch(curl_socket_t fd) {
+        const auto found = sockets.find(fd);
+        if (found == sockets.end()) {
+            return;
+        }
+        Socket& socket = *found->second;
+        socket.wanted = 0;
+        if (socket.borrowed) {
+            close(socket);
+            sockets.erase(found);
+            return;
+        }
+        if (socket.waiting != 0) {
+            // An idle connection must not keep the executor busy.
+            error_code ignored;
+            socket.descriptor.cancel(ignored);
+        }
+    }
+
+    static void close(Socket& socket) {
+        socket.closed = true;
+        error_code ignored;
+        if (socket.borrowed) {
+            socket.descriptor.release();
+        } else {
+            socket.descriptor.close(ignored);
+        }
+    }
+
+    static int on_interest(CURL*, curl_socket_t fd, int what, void* loop, void*) {
+        auto* self = static_cast<Impl*>(loop);
+        if (what == CURL_POLL_REMOVE) {
+            self->unwatch(fd);
+        } else {
+            self->watch(fd, what);
+        }
+        return 0;
+    }
+
+    static int on_timer(CURLM*, long milliseconds, void* loop) {
+        auto* self = static_cast<Impl*>(loop);
+        self->due = milliseconds == 0;
+        if (self->stopped || self->due) {
+            return 0;
+        }
+        if (milliseconds < 0) {
+            self->timer.cancel();
+        } else {
+            self->arm_timer(milliseconds);
+        }
+        return 0;
+    }
+
+    static curl_socket_t on_open(void* loop, curlsocktype purpose, curl_sockaddr* address) {
+        if (purpose != CURLSOCKTYPE_IPCXN) {
+            return CURL_SOCKET_BAD;
+        }
+        auto* self = static_cast<Impl*>(loop);
+        const int fd = ::socket(address->family, address->socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                                address->protocol);
+        if (fd < 0) {
+            return CURL_SOCKET_BAD;
+        }
+        self->sockets[fd] = std::make_shared<Socket>(self->executor, fd, false);
+        return fd;
+    }
+
+    static int on_close(void* loop, curl_socket_t fd) {
+        auto* self = static_cast<Impl*>(loop);
+        const auto found = self->sockets.find(fd);
+        SLUICE_ASSERT(found != self->sockets.end());
+        close(*found->second);
+        self->sockets.erase(found);
+        return 0;
+    }
+
+    Executor executor;
+    const obs::Log& log;
+    OnDone on_done;
+    CURLM* multi = nullptr;
+    asio::steady_timer timer;
+    std::unordered_map<curl_socket_t, std::shared_ptr<Socket>> sockets;
+    bool due = false;  // libcurl asked for a turn at once
+    bool stopped = false;
+};
+
+CurlLoop::CurlLoop(Executor executor, Limits limits, const obs::Log& log, OnDone on_done)
+    : impl_(std::make_shared<Impl>(std::move(executor), limits, log, std::move(on_done))) {}
+
+CurlLoop::~CurlLoop() {
+    impl_->shut();
+}
+
+void CurlLoop::start(void* easy) {
+    impl_->start(easy);
+}
+
+void CurlLoop::stop(void* easy) {
+    impl_->stop(easy);
+}
+
+}  // namespace sluice::io
