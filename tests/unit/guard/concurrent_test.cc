@@ -3,6 +3,7 @@
 #include "base/random.h"
 #include "guard/singleflight.h"
 #include "guard/ttl_cache.h"
+#include "guard/window_table.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
@@ -11,8 +12,10 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -73,6 +76,52 @@ TEST(ShardedTtlCacheConcurrent, HitsAreWholeAndNothingLeaks) {
     EXPECT_EQ(cache.stats().entries, static_cast<std::size_t>(alive.load()));
     cache.clear();
     EXPECT_EQ(alive, 0);
+}
+
+// However many threads take from it, a window gives exactly its limit, also while other keys come
+// and go and the clock moves back and forth within the window.
+TEST(WindowTableConcurrent, GivesExactlyTheLimit) {
+    static constexpr std::int64_t kLimit = 1000;
+    SeededRandom seed(9);
+    WindowTable table(WindowTableOptions{60s, 5000}, seed);
+    const WallTime start{1'000'000min};
+    std::array<std::atomic<std::int64_t>, 5> allowed{};
+    run_threads([&](int thread) {
+        SeededRandom random(static_cast<std::uint64_t>(thread) + 1);
+        for (int i = 0; i < 20'000; ++i) {
+            const WallTime now = start + std::chrono::milliseconds(random.below(60'000));
+            const std::size_t which = random.below(5);
+            const std::string key = "key " + std::to_string(which);
+            allowed[which] += table.take(key, kLimit, now).allowed ? 1 : 0;
+            if (i % 7 == 0) {
+                table.take("passer-by " + std::to_string(random.below(3000)), kLimit, now);
+                table.peek(key, kLimit, now);
+            }
+        }
+    });
+    for (const auto& count : allowed) {
+        EXPECT_EQ(count, kLimit);
+    }
+    EXPECT_LE(table.keys(), 3005U);
+}
+
+// The bound in keys holds under a flood from every thread.
+TEST(WindowTableConcurrent, StaysBounded) {
+    SeededRandom seed(9);
+    WindowTable table(WindowTableOptions{60s, 500}, seed);
+    const WallTime start{1'000'000min};
+    run_threads([&](int thread) {
+        for (int i = 0; i < 20'000; ++i) {
+            const WallTime now = start + std::chrono::milliseconds(i * 10);
+            const std::string key = std::to_string(thread) + "/" + std::to_string(i);
+            table.take(key, 5, now);
+            if (i % 3 == 0) {
+                table.give_back(key, now);
+            }
+        }
+    });
+    EXPECT_LE(table.keys(), 500U + kThreads);
+    EXPECT_GE(table.keys(), 1U);
 }
 
 // The way the gateway uses flights: requests on several threads, the flights on one control loop.
