@@ -3,8 +3,13 @@
 #include "base/result.h"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/associated_cancellation_slot.hpp>
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/async_result.hpp>
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -51,7 +56,9 @@ struct TaskScope::State {
 TaskScope::TaskScope(Executor executor, std::function<void(std::exception_ptr)> on_exception)
     : state_(std::make_shared<State>(std::move(executor), std::move(on_exception))) {}
 
-TaskScope::~TaskScope() { SLUICE_ASSERT(state_->running == 0); }
+TaskScope::~TaskScope() {
+    SLUICE_ASSERT(state_->running == 0);
+}
 
 bool TaskScope::spawn(Task<void> task) {
     if (state_->closed) {
@@ -70,13 +77,14 @@ bool TaskScope::spawn(Task<void> task, asio::cancellation_signal& signal) {
     state_->running += 1;
     asio::co_spawn(
         state_->executor, std::move(task),
-        asio::bind_cancellation_slot(signal.slot(), [state = state_](const std::exception_ptr& e) {
-            state->finished(e);
-        }));
+        asio::bind_cancellation_slot(
+            signal.slot(), [state = state_](const std::exception_ptr& e) { state->finished(e); }));
     return true;
 }
 
-void TaskScope::close() { state_->closed = true; }
+void TaskScope::close() {
+    state_->closed = true;
+}
 
 Task<void> TaskScope::join() {
     auto state = state_;
@@ -85,10 +93,48 @@ Task<void> TaskScope::join() {
     }
 }
 
-std::size_t TaskScope::running() const { return state_->running; }
+std::size_t TaskScope::running() const {
+    return state_->running;
+}
+
+namespace {
+
+// What a cancellation on its way to the other executor keeps alive. asio::co_spawn's own forwarding
+// posts a pointer into the caller's cancellation slot, which is gone if the task ends first.
+struct AwayCall {
+    asio::cancellation_signal signal;  // once the task is started, touched on its executor only
+};
+
+struct StartAway {
+    template <class Handler>
+    void operator()(Handler&& handler, const Executor& executor, Task<void> task) const {
+        auto call = std::make_shared<AwayCall>();
+        const auto slot = asio::get_associated_cancellation_slot(handler);
+        if (slot.is_connected()) {
+            auto forward = [call, executor](asio::cancellation_type type) {
+                asio::post(executor, [call, type] { call->signal.emit(type); });
+            };
+            asio::cancellation_slot(slot).assign(std::move(forward));
+        }
+        // Keeps the caller's io_context from running out of work meanwhile.
+        auto home = asio::make_work_guard(asio::get_associated_executor(handler));
+        auto come_back = [call, home = std::move(home), handler = std::forward<Handler>(handler)](
+                             const std::exception_ptr& error) mutable {
+            const auto executor_of_caller = home.get_executor();
+            asio::post(executor_of_caller, [home = std::move(home), handler = std::move(handler),
+                                            error]() mutable { std::move(handler)(error); });
+        };
+        asio::co_spawn(executor, std::move(task),
+                       asio::bind_cancellation_slot(call->signal.slot(), std::move(come_back)));
+    }
+};
+
+}  // namespace
 
 Task<void> run_on(Executor executor, Task<void> task) {
-    co_await asio::co_spawn(std::move(executor), std::move(task), asio::use_awaitable);
+    const auto token = asio::use_awaitable;
+    co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(
+        StartAway(), token, std::move(executor), std::move(task));
 }
 
 }  // namespace sluice

@@ -5,15 +5,15 @@
 // owns; no lambda with captures as a coroutine; no aggregate built inside a co_await expression.
 #pragma once
 
+#include <boost/asio/any_io_executor.hpp>
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+
 #include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
-
-#include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/awaitable.hpp>
-#include <boost/asio/cancellation_signal.hpp>
 
 namespace sluice {
 
@@ -27,17 +27,19 @@ using Task = boost::asio::awaitable<T>;
 // our own mistake and aborts.
 class TaskScope {
  public:
-    // `on_exception` is called for an exception that leaves a task: a bug, to be logged. Cancellation
-    // is not reported.
+    // `on_exception` is called for an exception that leaves a task: a bug, to be logged.
+    // Cancellation is not reported.
     TaskScope(Executor executor, std::function<void(std::exception_ptr)> on_exception);
     ~TaskScope();
     TaskScope(const TaskScope&) = delete;
     TaskScope& operator=(const TaskScope&) = delete;
 
-    // Starts `task` on the scope's executor. False, with the task destroyed unstarted, after close().
+    // Starts `task` on the scope's executor. False, with the task destroyed unstarted, after
+    // close().
     bool spawn(Task<void> task);
 
-    // As spawn(); the task can be cancelled through `signal`, which must outlive it.
+    // As spawn(); the task can be cancelled through `signal`, which must outlive it and be emitted
+    // on the scope's thread.
     bool spawn(Task<void> task, boost::asio::cancellation_signal& signal);
 
     // From here on spawn() refuses.
@@ -53,8 +55,11 @@ class TaskScope {
     std::shared_ptr<State> state_;
 };
 
-// Runs `task` on `executor` and resumes the caller on its own executor with the result. A
-// cancellation of the caller is carried over to the other executor and reaches the task there.
+// Runs `task` on `executor` and resumes the caller on its own executor with the result, or with
+// what the task threw. A cancellation of the caller is carried over to the other executor and
+// reaches the task there; the caller still waits for the task's end. `executor` must run one
+// handler at a time (an io_context with one thread, or a strand), and both executors' contexts must
+// outlive the call.
 Task<void> run_on(Executor executor, Task<void> task);
 
 template <class T>
