@@ -45,7 +45,7 @@ struct ProviderSpec {
     std::string_view keys_variable;     // "SERPER_API_KEYS"
     std::string_view key_variable;      // "SERPER_API_KEY"
     Millis default_timeout{8'000};      // of one attempt
-    Capabilities can;
+    Capabilities can = {};
 };
 
 // A key as an adapter needs it.

@@ -1,0 +1,52 @@
+#include "web/hit_list.h"
+
+#include "web/dates.h"
+#include "web/plain_text.h"
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+namespace sluice::web {
+namespace {
+
+Hit make_hit(std::string url, const RawHit& raw) {
+    Hit hit;
+    hit.url = std::move(url);
+    hit.title = one_line(raw.title, kMaxTitleBytes);
+    hit.snippet = one_line(raw.snippet, kMaxSnippetBytes);
+    hit.content = many_lines(raw.content, kMaxContentBytes);
+    if (raw.score && std::isfinite(*raw.score)) {
+        hit.score = raw.score;
+    }
+    hit.published_at = to_rfc3339(raw.published);
+    return hit;
+}
+
+}  // namespace
+
+std::optional<std::vector<Hit>> read_hits(const JsonValue& list, std::size_t max_hits,
+                                          RawHit (*read)(const JsonValue& item)) {
+    if (!list.is_array()) {
+        return std::nullopt;
+    }
+    const std::vector<JsonValue> items = list.elements();
+    std::vector<Hit> hits;
+    bool any_of_shape = items.empty();
+    for (const JsonValue& item : items) {
+        if (hits.size() == max_hits) {
+            break;
+        }
+        const RawHit raw = read(item);
+        any_of_shape = any_of_shape || !raw.url.empty();
+        if (auto url = usable_url(raw.url)) {
+            hits.push_back(make_hit(*std::move(url), raw));
+        }
+    }
+    if (!any_of_shape) {
+        return std::nullopt;
+    }
+    return hits;
+}
+
+}  // namespace sluice::web

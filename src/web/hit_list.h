@@ -1,0 +1,32 @@
+// How adapters read a list of hits: each says where an item keeps its texts, the rest is one rule
+// for all.
+#pragma once
+
+#include "base/hit.h"
+#include "base/json.h"
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace sluice::web {
+
+// The texts of one item as the provider sent them, pointing into its JSON. An absent one is empty.
+struct RawHit {
+    std::string_view url;
+    std::string_view title;
+    std::string_view snippet;
+    std::string_view content = {};
+    std::optional<double> score = {};
+    std::string_view published = {};  // in the provider's own form
+};
+
+// Up to `max_hits` hits of the array `list`, in its order and with its texts cleaned and cut as
+// web/plain_text.h says. An item without a usable URL is left out. Nothing when `list` is not an
+// array, or has items of which not one is an object with a URL: then the provider has changed its
+// shape, which must not pass for a search without results.
+std::optional<std::vector<Hit>> read_hits(const JsonValue& list, std::size_t max_hits,
+                                          RawHit (*read)(const JsonValue& item));
+
+}  // namespace sluice::web

@@ -1,0 +1,31 @@
+// Text and addresses that a provider sent, made fit to be passed on: bounded, valid UTF-8, without
+// control characters. Pure functions.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice::web {
+
+// What one hit may bring along. Longer texts are cut at a code point; a longer URL is not usable.
+inline constexpr std::size_t kMaxUrlBytes = 4 * 1024;
+inline constexpr std::size_t kMaxTitleBytes = 1024;
+inline constexpr std::size_t kMaxSnippetBytes = 8 * 1024;
+inline constexpr std::size_t kMaxContentBytes = 1024 * 1024;
+inline constexpr std::size_t kMaxAnswerBytes = 16 * 1024;
+
+// One trimmed line: every run of white space and control characters becomes one space. Bytes that
+// are not UTF-8 become U+FFFD.
+std::string one_line(std::string_view text, std::size_t max_bytes);
+
+// The same, but line breaks ('\n' only), tabs and runs of spaces stay: for Markdown and long
+// answers.
+std::string many_lines(std::string_view text, std::size_t max_bytes);
+
+// The URL without the white space around it, if a client may follow it: http or https with a host,
+// no white space, control characters, quotes or angle brackets inside, at most kMaxUrlBytes.
+std::optional<std::string> usable_url(std::string_view text);
+
+}  // namespace sluice::web

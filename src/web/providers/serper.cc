@@ -1,0 +1,249 @@
+// Serper: Google's results, as a service. https://serper.dev
+//
+// Its errors are {"message", "statusCode"} without a machine-readable code, and 400 covers three
+// things: a bad query, an account without credits, and a query that a free account may not ask. It
+// sends no rate-limit headers.
+#include "base/json.h"
+#include "base/text.h"
+#include "guard/retry_after.h"
+#include "web/hit_list.h"
+#include "web/plain_text.h"
+#include "web/provider.h"
+
+#include <algorithm>
+#include <array>
+
+namespace sluice::web {
+namespace {
+
+constexpr ProviderSpec kSpec = {
+    .name = "serper",
+    .default_base_url = "https://google.serper.dev",
+    .keys_variable = "SERPER_API_KEYS",
+    .key_variable = "SERPER_API_KEY",
+    .default_timeout = Millis(8'000),
+    .can =
+        {
+            .max_results = 100,
+            .max_page = 100,
+            .max_query_code_points = 2'000,
+            // They become operators in the query, and Google drops what is beyond some thirty
+            // words.
+            .max_domains = 10,
+            .country = true,
+            .country_in_news = true,
+            .locale = true,
+            .freshness_period = true,
+            .freshness_range = true,
+            .news = true,
+            .answer = true,
+            .safe_search = true,
+        },
+};
+
+// What it returns unasked. A larger number costs more credits, and a free account that combines one
+// with operators is refused, so the number is sent only where it differs.
+constexpr std::uint32_t kDefaultResults = 10;
+
+// Its ceiling is queries per second, and it does not say when to come back.
+constexpr Millis kRateLimitPause{2'000};
+
+// The query with the domain filter as operators. The parentheses keep an OR inside the query from
+// taking the filter for one of its alternatives.
+std::string query_with_filter(const SearchRequest& request) {
+    std::string query(request.query.reveal());
+    const auto& include = request.include_domains;
+    if (include.empty() && request.exclude_domains.empty()) {
+        return query;
+    }
+    query = "(" + query + ")";
+    if (include.size() == 1) {
+        query += " site:" + include.front();
+    } else if (!include.empty()) {
+        query += " (site:" + include.front();
+        for (std::size_t i = 1; i < include.size(); ++i) {
+            query += " OR site:" + include[i];
+        }
+        query += ')';
+    }
+    for (const std::string& domain : request.exclude_domains) {
+        query += " -site:" + domain;
+    }
+    return query;
+}
+
+// Google's interface language for a BCP 47 tag: the language alone, except where Google tells
+// written forms apart.
+std::string interface_language(std::string_view locale) {
+    struct Variant {
+        std::string_view prefix;
+        std::string_view language;
+    };
+    static constexpr auto kVariants = std::to_array<Variant>({
+        {"zh-hant", "zh-tw"},
+        {"zh-tw", "zh-tw"},
+        {"zh-hk", "zh-tw"},
+        {"zh-mo", "zh-tw"},
+        {"zh", "zh-cn"},
+        {"pt-br", "pt-br"},
+        {"pt-pt", "pt-pt"},
+        {"es-419", "es-419"},
+        {"nb", "no"},
+        {"nn", "no"},
+    });
+    const std::string tag = to_lower(locale);
+    const auto begins_with = [&tag](std::string_view subtags) {
+        return tag.starts_with(subtags) &&
+               (tag.size() == subtags.size() || tag[subtags.size()] == '-');
+    };
+    for (const Variant& variant : kVariants) {
+        if (begins_with(variant.prefix)) {
+            return std::string(variant.language);
+        }
+    }
+    return tag.substr(0, tag.find('-'));
+}
+
+// "2026-01-05" as Google's custom range has it: "1/5/2026".
+std::string american_date(std::string_view iso) {
+    const auto without_zero = [](std::string_view two_digits) {
+        return two_digits.starts_with('0') ? two_digits.substr(1) : two_digits;
+    };
+    SLUICE_ASSERT(iso.size() == 10);
+    std::string out(without_zero(iso.substr(5, 2)));
+    out += '/';
+    out += without_zero(iso.substr(8, 2));
+    out += '/';
+    out += iso.substr(0, 4);
+    return out;
+}
+
+std::string time_filter(const Freshness& freshness) {
+    switch (freshness.period) {
+        case Freshness::Period::kAny:
+            return {};
+        case Freshness::Period::kDay:
+            return "qdr:d";
+        case Freshness::Period::kWeek:
+            return "qdr:w";
+        case Freshness::Period::kMonth:
+            return "qdr:m";
+        case Freshness::Period::kYear:
+            return "qdr:y";
+        case Freshness::Period::kRange:
+            return "cdr:1,cd_min:" + american_date(freshness.from) +
+                   ",cd_max:" + american_date(freshness.to);
+    }
+    return {};
+}
+
+std::string request_body(const SearchRequest& request) {
+    std::string body;
+    JsonWriter json(body);
+    json.begin_object().field("q", query_with_filter(request));
+    if (request.max_results != kDefaultResults) {
+        json.field("num", std::min(request.max_results, kSpec.can.max_results));
+    }
+    if (request.page > 1) {
+        json.field("page", request.page);
+    }
+    if (!request.country.empty()) {
+        json.field("gl", request.country);
+    }
+    if (!request.locale.empty()) {
+        json.field("hl", interface_language(request.locale));
+    }
+    if (const std::string filter = time_filter(request.freshness); !filter.empty()) {
+        json.field("tbs", filter);
+    }
+    if (request.safe_search != SafeSearch::kUnset) {
+        // It knows two levels; moderate gets the stricter one rather than none.
+        json.field("safe", request.safe_search == SafeSearch::kOff ? "off" : "active");
+    }
+    json.end_object();
+    return body;
+}
+
+RawHit read_item(const JsonValue& item) {
+    return {
+        .url = item.string_at("link"),
+        .title = item.string_at("title"),
+        .snippet = item.string_at("snippet"),
+        .published = item.string_at("date"),
+    };
+}
+
+std::optional<std::string> read_answer(const JsonValue& body) {
+    for (const std::string_view member : {"answer", "snippet"}) {
+        std::string text = many_lines(body.string_at("answerBox", member), kMaxAnswerBytes);
+        if (!text.empty()) {
+            return text;
+        }
+    }
+    return std::nullopt;
+}
+
+class Serper final : public Provider {
+ public:
+    const ProviderSpec& spec() const override { return kSpec; }
+
+    io::ClientRequest build(const SearchRequest& request, const ProviderKey& key,
+                            std::string_view base_url) const override {
+        io::ClientRequest call;
+        call.method = io::Method::kPost;
+        call.url = std::string(base_url) + (request.topic == Topic::kNews ? "/news" : "/search");
+        call.headers = {{"Accept", "application/json"}, {"Content-Type", "application/json"}};
+        call.secret_headers.emplace_back("X-API-KEY", key.secret);
+        call.body = request_body(request);
+        return call;
+    }
+
+    std::optional<ProviderAnswer> parse(const JsonValue& body,
+                                        const SearchRequest& request) const override {
+        ProviderAnswer answer;
+        if (const auto list = body.find(request.topic == Topic::kNews ? "news" : "organic")) {
+            auto hits = read_hits(*list, request.max_results, read_item);
+            if (!hits) {
+                return std::nullopt;
+            }
+            answer.hits = *std::move(hits);
+        } else if (!body.find("searchParameters")) {
+            return std::nullopt;  // the echo of the query is what makes a list-less answer Serper's
+        }
+        if (request.want_answer) {
+            answer.answer = read_answer(body);
+        }
+        return answer;
+    }
+
+    std::optional<Verdict> classify(const io::ClientResponse& response,
+                                    const std::optional<JsonValue>& body,
+                                    WallTime wall_now) const override {
+        if (response.status == 429) {
+            const auto asked_for =
+                guard::parse_retry_after(response.header("retry-after"), wall_now);
+            return Verdict{Effect::kCool, Outcome::kRateLimited,
+                           asked_for.value_or(kRateLimitPause)};
+        }
+        if (response.status != 400 || !body) {
+            return std::nullopt;
+        }
+        const std::string_view message = body->string_at("message");
+        if (contains_ignoring_case(message, "not enough credits")) {
+            return Verdict{Effect::kExhaust, Outcome::kQuotaExhausted};
+        }
+        if (contains_ignoring_case(message, "not allowed for free accounts")) {
+            return Verdict{Effect::kKeyCannot, Outcome::kPlanLimit};
+        }
+        return std::nullopt;
+    }
+};
+
+}  // namespace
+
+const Provider& serper_provider() {
+    static const Serper instance;
+    return instance;
+}
+
+}  // namespace sluice::web

@@ -1,0 +1,244 @@
+// The generic table, tests/cases/blame/*.json: each row is an answer ("status", "type", "headers",
+// "body" or "text") and what has to follow ("effect", "outcome", and where they matter "penalty_s"
+// and "detail"). A row without "penalty_s" must have no penalty.
+#include "web/blame.h"
+
+#include "case_file.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+namespace sluice::web {
+namespace {
+
+using namespace testing;  // NOLINT: the vocabulary of this file
+
+// A provider with nothing of its own: everything is the generic table's.
+class PlainProvider : public Provider {
+ public:
+    const ProviderSpec& spec() const override {
+        static const ProviderSpec plain = {.name = "plain",
+                                           .default_base_url = "https://plain.test",
+                                           .keys_variable = "PLAIN_API_KEYS",
+                                           .key_variable = "PLAIN_API_KEY"};
+        return plain;
+    }
+
+    io::ClientRequest build(const SearchRequest&, const ProviderKey&,
+                            std::string_view) const override {
+        return {};
+    }
+
+    std::optional<ProviderAnswer> parse(const JsonValue& body,
+                                        const SearchRequest&) const override {
+        const auto results = body.find("results");
+        const bool mine = results && results->is_array() && results->elements().empty();
+        return mine ? std::optional<ProviderAnswer>(ProviderAnswer{}) : std::nullopt;
+    }
+};
+
+// One that says the same about every answer, whatever it is.
+class StubbornProvider final : public PlainProvider {
+ public:
+    explicit StubbornProvider(Effect effect, Outcome outcome)
+        : verdict_{.effect = effect, .outcome = outcome} {}
+
+    std::optional<Verdict> classify(const io::ClientResponse&, const std::optional<JsonValue>&,
+                                    WallTime) const override {
+        return verdict_;
+    }
+
+ private:
+    Verdict verdict_;
+};
+
+Judgement judge_with(const Provider& provider, const io::ClientResponse& response) {
+    const SearchRequest request = usual_request();
+    const ProviderKey key = usual_key();
+    JsonReader reader;
+    return judge({provider, request, key}, response, reader, usual_now());
+}
+
+io::ClientResponse response_of(int status, std::string body, std::string type = {}) {
+    io::ClientResponse response;
+    response.status = status;
+    response.body = std::move(body);
+    if (!type.empty()) {
+        response.headers.emplace_back("content-type", std::move(type));
+    }
+    return response;
+}
+
+io::ClientResponse response_of_row(const JsonValue& row) {
+    static const std::set<std::string_view> known = {
+        "status", "type", "headers", "body", "text", "effect", "outcome", "penalty_s", "detail"};
+    io::ClientResponse response;
+    for (const auto& [name, value] : row.members()) {
+        EXPECT_TRUE(known.contains(name)) << name;
+        if (name == "status") {
+            response.status = static_cast<int>(*value.as_integer());
+        } else if (name == "type") {
+            response.headers.emplace_back("content-type", *value.as_string());
+        } else if (name == "headers") {
+            for (const auto& [header, text] : value.members()) {
+                response.headers.emplace_back(header, *text.as_string());
+            }
+        } else if (name == "body") {
+            response.body = canonical(value);
+        } else if (name == "text") {
+            response.body = *value.as_string();
+        }
+    }
+    return response;
+}
+
+void check_row(const JsonValue& row) {
+    SCOPED_TRACE(canonical(row));
+    const Judgement judgement = judge_with(PlainProvider(), response_of_row(row));
+    ASSERT_TRUE(std::holds_alternative<Verdict>(judgement));
+    const auto& verdict = std::get<Verdict>(judgement);
+    EXPECT_EQ(name_of(verdict.effect), row.string_at("effect"));
+    EXPECT_EQ(to_string(verdict.outcome), row.string_at("outcome"));
+    const auto penalty = row.find("penalty_s");
+    const auto expected =
+        penalty ? std::optional<Millis>(*penalty->as_integer() * 1000) : std::nullopt;
+    EXPECT_EQ(verdict.penalty, expected);
+    if (const auto detail = row.find("detail")) {
+        EXPECT_EQ(verdict.detail, *detail->as_string());
+    }
+}
+
+// Without a row of its own, a provider's answer is blamed as the tables say.
+TEST(Blame, EveryRowHolds) {
+    std::size_t rows = 0;
+    for (const std::string& path : json_files("tests/cases/blame")) {
+        SCOPED_TRACE(path);
+        const Document file(read_file(path));
+        EXPECT_FALSE(file.root().string_at("why").empty());
+        const auto cases = file.root().find("cases");
+        ASSERT_TRUE(cases);
+        for (const JsonValue& row : cases->elements()) {
+            check_row(row);
+            ++rows;
+        }
+    }
+    EXPECT_GE(rows, 60U);
+}
+
+// An empty list of a known shape is an answer with every 2xx, and not an error.
+TEST(Blame, EmptyListIsAnAnswer) {
+    for (const int status : {200, 201, 202, 206}) {
+        const auto judgement = judge_with(
+            PlainProvider(), response_of(status, "\xEF\xBB\xBF {\"results\": []}\n", "text/html"));
+        EXPECT_TRUE(std::holds_alternative<ProviderAnswer>(judgement)) << status;
+    }
+}
+
+// Whatever a provider's own rows say, a page or an empty 4xx never accuses a key or a caller, and a
+// 429 never a caller.
+TEST(Blame, GuardsHoldAgainstAProvidersOwnRows) {
+    for (const Effect effect : {Effect::kQuarantine, Effect::kCaller}) {
+        const StubbornProvider stubborn(effect, Outcome::kBadRequest);
+        for (int status = 400; status < 500; ++status) {
+            for (const std::string body : {"", "<html></html>"}) {
+                SCOPED_TRACE(std::to_string(status) + body);
+                const auto verdict =
+                    std::get<Verdict>(judge_with(stubborn, response_of(status, body)));
+                if (status == 429) {
+                    EXPECT_NE(verdict.effect, Effect::kCaller);
+                } else {
+                    EXPECT_EQ(verdict.effect, Effect::kProvider);
+                    EXPECT_EQ(verdict.outcome, Outcome::kBlocked);
+                }
+            }
+        }
+        const auto limited =
+            std::get<Verdict>(judge_with(stubborn, response_of(429, R"({"message": "slow"})")));
+        EXPECT_NE(limited.effect, Effect::kCaller);
+    }
+}
+
+// A provider's own row comes before the generic one, on a success too.
+TEST(Blame, OwnRowsComeFirst) {
+    const StubbornProvider empty(Effect::kEmpty, Outcome::kEmpty);
+    for (const int status : {200, 400, 422, 500}) {
+        const auto judgement = judge_with(empty, response_of(status, R"({"results": []})"));
+        ASSERT_TRUE(std::holds_alternative<Verdict>(judgement));
+        EXPECT_EQ(std::get<Verdict>(judgement).effect, Effect::kEmpty);
+    }
+}
+
+// No status and no body leads a real provider to accuse somebody on the word of a page.
+TEST(Blame, GuardsHoldForEveryProviderAndStatus) {
+    for (const Provider* provider : all_providers()) {
+        for (int status = 100; status < 600; ++status) {
+            for (const std::string body : {"", "<html></html>", "words", "{", "{}", "[]", "null"}) {
+                SCOPED_TRACE(std::string(provider->spec().name) + std::to_string(status) + body);
+                const auto judgement = judge_with(*provider, response_of(status, body));
+                ASSERT_TRUE(std::holds_alternative<Verdict>(judgement));
+                const auto& verdict = std::get<Verdict>(judgement);
+                const bool is_json = body == "{}" || body == "[]";
+                if (status == 429) {
+                    EXPECT_EQ(verdict.effect, Effect::kCool);
+                }
+                if (status < 400 || status >= 500) {
+                    EXPECT_EQ(verdict.effect, Effect::kProvider);
+                }
+                if (verdict.effect == Effect::kCaller) {
+                    EXPECT_TRUE(is_json);
+                }
+                if (verdict.effect == Effect::kQuarantine) {
+                    EXPECT_FALSE(body.empty() || body.starts_with('<'));
+                }
+            }
+        }
+    }
+}
+
+// More than the reader takes cannot be read, which is the provider's fault and costs no memory.
+TEST(Blame, OversizedBodyIsTheProvidersFault) {
+    const PlainProvider plain;
+    const SearchRequest request = usual_request();
+    const ProviderKey key = usual_key();
+    JsonReader small({.max_bytes = 64, .max_depth = 8});
+    const auto response =
+        response_of(200, R"({"results": [], "pad": ")" + std::string(64, 'x') + "\"}");
+    const auto judgement = judge({plain, request, key}, response, small, usual_now());
+    EXPECT_EQ(std::get<Verdict>(judgement).outcome, Outcome::kUnparseable);
+}
+
+// A call that got no answer is the provider's fault; only the outcome tells the ways apart.
+TEST(Blame, TransportErrors) {
+    struct Row {
+        Code code;
+        Outcome outcome;
+    };
+    for (const Row row :
+         {Row{Code::kTimeout, Outcome::kTimeout}, Row{Code::kDeadlineExceeded, Outcome::kTimeout},
+          Row{Code::kUnavailable, Outcome::kConnectError},
+          Row{Code::kPayloadTooLarge, Outcome::kUnparseable},
+          Row{Code::kCancelled, Outcome::kCancelled},
+          Row{Code::kInternal, Outcome::kConnectError}}) {
+        const Error error{row.code, Blame::kProvider, "could not\nconnect", Millis(5)};
+        const Verdict verdict = judge_transport_error(error);
+        EXPECT_EQ(verdict.effect, Effect::kProvider) << to_string(row.code);
+        EXPECT_EQ(verdict.outcome, row.outcome) << to_string(row.code);
+        EXPECT_EQ(verdict.penalty, std::nullopt);
+        EXPECT_EQ(verdict.detail, "could not connect");
+    }
+}
+
+// Four effects cost a key something or send the next one in; the others never touch it.
+TEST(Blame, EffectsAndBlame) {
+    for (const Effect effect :
+         {Effect::kCool, Effect::kExhaust, Effect::kQuarantine, Effect::kKeyCannot}) {
+        EXPECT_EQ(blame_of(effect), Blame::kKey);
+    }
+    EXPECT_EQ(blame_of(Effect::kCaller), Blame::kCaller);
+    EXPECT_EQ(blame_of(Effect::kProvider), Blame::kProvider);
+}
+
+}  // namespace
+}  // namespace sluice::web
