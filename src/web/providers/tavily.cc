@@ -4,6 +4,7 @@
 // are its own: 432, the limit of a key or plan, and 433, the ceiling of pay-as-you-go. There are no
 // pages, and it takes a country by its English name and only outside the news.
 #include "base/json.h"
+#include "guard/retry_after.h"
 #include "web/hit_list.h"
 #include "web/plain_text.h"
 #include "web/provider.h"
@@ -118,15 +119,14 @@ Millis until_next_month(WallTime now) {
 
 // A spent allowance names its wait in the body: {"error": {"retry_after_seconds"}}.
 std::optional<Millis> wait_in_body(const JsonValue& body) {
-    constexpr double kShortest = 1;
-    constexpr double kLongest = 24 * 60 * 60;
+    using Seconds = std::chrono::duration<double>;
     const auto value = body.find("error", "retry_after_seconds");
     const auto wait = value ? value->as_number() : std::nullopt;
     if (!wait) {
         return std::nullopt;
     }
-    const std::chrono::duration<double> clamped(std::clamp(*wait, kShortest, kLongest));
-    return std::chrono::ceil<Millis>(clamped);
+    return std::chrono::ceil<Millis>(
+        std::clamp<Seconds>(Seconds(*wait), guard::kMinRetryAfter, guard::kMaxRetryAfter));
 }
 
 class Tavily final : public Provider {
