@@ -2,6 +2,7 @@
 
 #include "base/random.h"
 #include "guard/singleflight.h"
+#include "guard/slots.h"
 #include "guard/ttl_cache.h"
 #include "guard/window_table.h"
 
@@ -122,6 +123,64 @@ TEST(WindowTableConcurrent, StaysBounded) {
     });
     EXPECT_LE(table.keys(), 500U + kThreads);
     EXPECT_GE(table.keys(), 1U);
+}
+
+// Never more holders than slots, every slot is used and comes back, and what one holder wrote is
+// seen by the next (ThreadSanitizer would see a race on `plain`).
+TEST(SlotsConcurrent, AreNeverOverdrawn) {
+    Slots one(1);
+    int plain = 0;
+    std::atomic<int> granted{0};
+    run_threads([&](int) {
+        for (int i = 0; i < 20'000; ++i) {
+            if (const auto slot = one.try_acquire()) {
+                plain += 1;
+                granted += 1;
+            }
+        }
+    });
+    EXPECT_EQ(plain, granted);
+    EXPECT_GT(granted, 0);
+    EXPECT_EQ(one.in_use(), 0U);
+
+    Slots three(3);
+    std::atomic<int> holding{0};
+    std::atomic<int> most{0};
+    run_threads([&](int) {
+        for (int i = 0; i < 20'000; ++i) {
+            if (const auto slot = three.try_acquire()) {
+                const int held = holding.fetch_add(1) + 1;
+                int seen = most.load();
+                while (held > seen && !most.compare_exchange_weak(seen, held)) {
+                }
+                holding.fetch_sub(1);
+            }
+        }
+    });
+    EXPECT_LE(most, 3);
+    EXPECT_EQ(three.in_use(), 0U);
+}
+
+// A slot that is moved is still one slot.
+TEST(Slots, Move) {
+    Slots slots(2);
+    auto first = slots.try_acquire();
+    auto second = slots.try_acquire();
+    ASSERT_TRUE(first && second);
+    EXPECT_FALSE(slots.try_acquire());
+    {
+        const Slot moved = std::move(*first);
+        first.reset();
+        EXPECT_EQ(slots.in_use(), 2U);
+    }
+    EXPECT_EQ(slots.in_use(), 1U);
+    first = slots.try_acquire();
+    *first = std::move(*second);
+    second.reset();
+    EXPECT_EQ(slots.in_use(), 1U);
+    first.reset();
+    EXPECT_EQ(slots.in_use(), 0U);
+    EXPECT_FALSE(Slots(0).try_acquire());
 }
 
 // The way the gateway uses flights: requests on several threads, the flights on one control loop.
