@@ -34,7 +34,8 @@ BANS = (
     Ban(call("clock_gettime", "gettimeofday")
         + "|" + call("time") + r"\s*(?:nullptr|NULL|0|&)" + "|" + call("clock") + r"\s*\)",
         "take a Clock, or an Instant as an argument"),
-    Ban(r"\bsleep_for\b|\bthis_thread::sleep_until\b|" + call("sleep", "usleep", "nanosleep"),
+    Ban(r"\bsleep_for\b|\bthis_thread::sleep_until\b|"
+        + call("usleep", "nanosleep") + "|" + call("sleep") + r"\s*\d",
         "nothing sleeps: await Clock::sleep_until, and in tests move a ManualClock", (), CODE),
     Ban(call("rand", "srand", "drand48", "getrandom") + "|" + call("random") + r"\s*\)"
         + r"|\brandom_device\b|\bmt19937(?:_64)?\b",
@@ -43,14 +44,16 @@ BANS = (
         "take an Environment", ("src/base/environment.cc",)),
     Ban(r"\bstd::w?regex\b|#\s*include\s*<regex>",
         "std::regex recurses on its input and is slow: write the few lines of scanning", (), CODE),
-    Ban(r"\bnew\s+[A-Za-z_:]", "std::make_unique or std::make_shared"),
+    # unique_ptr<T>(new T(...)) remains: make_unique can't call a private constructor.
+    Ban(r"(?<!>\()\bnew\s+[A-Za-z_:]", "std::make_unique or std::make_shared"),
     Ban(r"(?<!operator )\bdelete\b\s*(?:\[\s*\]\s*)?[A-Za-z_(*:]|"
         + call("malloc", "calloc", "realloc", "free"),
         "let an owner release it",
         ("src/guard/node_table.h",)),  # a large zeroed array whose pages are taken when touched
     Ban(call("v?f?printf", "vs?n?printf", "sn?printf", "f?puts", "putchar"),
         "append to a string, std::to_chars for numbers",
-        ("src/base/result.cc",)),  # the last words of a process whose memory may be broken
+        ("src/base/result.cc",),  # the last words of a process whose memory may be broken
+        beside=("src/app",)),
     Ban(call("atoi", "atol", "atof", "strto[a-z]+", "sscanf"),
         "std::from_chars: it knows no locale and says what went wrong"),
     Ban(r"\bstd::sto(?:i|l|ul|ll|ull|f|d|ld)\s*\(",
@@ -65,7 +68,8 @@ BANS = (
     Ban(r"\bco_spawn\s*\(", "TaskScope::spawn counts the task and reports what it throws",
         ("src/base/task.cc",
          "src/guard/event.cc", "src/guard/singleflight.cc",  # awaited on the spot, with a signal
-         "src/io/http_session.cc")),  # the session waits for its reply
+         "src/io/http_session.cc"),  # the session waits for its reply
+        beside=("src/app",)),  # which owns the loops and waits for them
     Ban(r"\.detach\s*\(\s*\)|\basio::detached\b|\bstd::async\b",
         "somebody must wait for it: a TaskScope, or a joined std::thread"),
     Ban(call("assert"), "SLUICE_ASSERT, which stays on in release builds"),

@@ -87,7 +87,7 @@ def check(root):
     for path in sourcelib.files(".h", ".cc", under=["src"], root=root):
         inside = path.removeprefix("src/")
         for line, name, is_ours in sourcelib.includes(sourcelib.read(path, root)):
-            if is_ours and not (root / "src" / name).is_file():
+            if is_ours and not any((root / "src" / f).is_file() for f in (name, name + ".in")):
                 reason = f'there is no src/{name}; quotes are for our headers, named from src/'
             elif is_ours:
                 reason = layers.allows(inside, name)

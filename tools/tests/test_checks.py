@@ -129,7 +129,7 @@ class Banned(unittest.TestCase):
     def test_each_ban_is_found(self):
         for code in (
                 "auto t = std::chrono::steady_clock::now();", "auto t = system_clock::now();",
-                "time(nullptr);", "auto t = clock();", "long x = random();", "std::time(nullptr);", "std::this_thread::sleep_for(1s);", "usleep(5);",
+                "time(nullptr);", "auto t = clock();", "long x = random();", "std::time(nullptr);", "std::this_thread::sleep_for(1s);", "usleep(5);", "sleep(5);",
                 "int x = rand();", "std::random_device seed;", "std::mt19937 engine;",
                 'getenv("HOME");', 'auto* home = std::getenv("HOME");', "std::regex pattern;",
                 "#include <regex>", "auto* p = new Thing();", "delete p;", "delete[] p;", "free(p);",
@@ -148,9 +148,9 @@ class Banned(unittest.TestCase):
                 "// sleep_for is banned", "/* rand() */", 'log.info("printf(");', "Log(const Log&) = delete;",
                 "void operator delete(void*) noexcept;", "SLUICE_ASSERT(x);", "static_assert(true);",
                 "clock_.now();", "clock->time(1);", "operand(1);", "random_.u64();", "request.time();",
-                "new (place) Thing();", "int renewed = 1;", "auto x = 1'000'000; int newer = 2;",
+                "new (place) Thing();", "std::unique_ptr<Thing>(new Thing(1));", "int renewed = 1;", "auto x = 1'000'000; int newer = 2;",
                 'R"(new Thing; rand())";', "std::getline(in, line);", "Deadline::time(x);", ": clock(the_clock) {", ": random(seed) {",
-                "hh_mm_ss time(second - day);", "void Header::delete_(int);", "connect(to);"):
+                "hh_mm_ss time(second - day);", "void Header::delete_(int);", "connect(to);", "co_await sleep(clock, 5ms);"):
             with self.subTest(code=code):
                 self.assertEqual(self.scan(code), [])
 
