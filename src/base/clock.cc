@@ -6,9 +6,13 @@
 
 namespace sluice {
 
-Instant SystemClock::now() const { return std::chrono::steady_clock::now(); }
+Instant SystemClock::now() const {
+    return std::chrono::steady_clock::now();
+}
 
-WallTime SystemClock::wall_now() const { return std::chrono::system_clock::now(); }
+WallTime SystemClock::wall_now() const {
+    return std::chrono::system_clock::now();
+}
 
 Task<void> SystemClock::sleep_until(Instant deadline) {
     boost::asio::steady_timer timer(co_await boost::asio::this_coro::executor, deadline);

@@ -39,6 +39,12 @@ std::string quote(std::string_view text) {
     return toml_string(text.substr(0, end)) + "...";
 }
 
+// 4.0 must not be shown as the whole number that was asked for.
+std::string with_point(std::string number) {
+    const bool whole = number.find_first_not_of("-0123456789") == std::string::npos;
+    return whole ? number + ".0" : number;
+}
+
 struct DescribeToml {
     bool secret;
 
@@ -49,7 +55,7 @@ struct DescribeToml {
         return secret ? "a number" : std::to_string(number);
     }
     std::string operator()(double number) const {
-        return secret ? "a number" : format_decimal(number);
+        return secret ? "a number" : with_point(format_decimal(number));
     }
     std::string operator()(bool boolean) const { return boolean ? "true" : "false"; }
     std::string operator()(const std::vector<std::string>&) const { return "an array"; }

@@ -1,5 +1,7 @@
 #include "base/config_toml.h"
 
+#include "base/text.h"
+
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -142,8 +144,10 @@ TomlDocument parse_toml(std::string_view text) {
     try {
         flatten(toml::parse(text), "", 1, document);
     } catch (const toml::parse_error& error) {
-        document.mistakes.push_back({error.source().begin.line, "",
-                                     "not valid TOML: " + without_values(error.description())});
+        std::string reason = without_values(error.description());
+        reason[0] = to_lower(reason.substr(0, 1))[0];  // it stands inside a sentence here
+        document.mistakes.push_back(
+            {error.source().begin.line, "", "not valid TOML: " + std::move(reason)});
     }
     // The library keeps tables sorted by key.
     std::sort(document.entries.begin(), document.entries.end(),

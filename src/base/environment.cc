@@ -38,15 +38,18 @@ Result<std::string> SystemEnvironment::read_file(const std::string& path,
         const Code code = reason == ENOENT   ? Code::kNotFound
                           : reason == EACCES ? Code::kForbidden
                                              : Code::kUnavailable;
-        return Error{code, Blame::kCaller, "cannot read " + path + ": " + std::strerror(reason), {}};
+        return Error{
+            code, Blame::kCaller, "cannot read " + path + ": " + std::strerror(reason), {}};
     }
     std::string text;
     char block[16384];
     while (file.read(block, sizeof block) || file.gcount() > 0) {
         text.append(block, static_cast<std::size_t>(file.gcount()));
         if (text.size() > max_bytes) {
-            return Error{Code::kPayloadTooLarge, Blame::kCaller,
-                         path + " is larger than " + std::to_string(max_bytes) + " bytes", {}};
+            return Error{Code::kPayloadTooLarge,
+                         Blame::kCaller,
+                         path + " is larger than " + std::to_string(max_bytes) + " bytes",
+                         {}};
         }
     }
     if (file.bad()) {

@@ -171,6 +171,8 @@ JsonWriter& JsonWriter::value(double number) {
     // many others refuse one of more than 64 bits.
     if (std::abs(number) >= 0x1p63) {
         append_number(out_, number, std::chars_format::scientific);
+    } else if (number == 0 && std::signbit(number)) {
+        out_.append("-0.0");  // "-0" is an integer, which has no sign
     } else {
         append_number(out_, number);
     }

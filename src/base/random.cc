@@ -21,7 +21,9 @@ std::uint64_t Random::below(std::uint64_t bound) {
     return value % bound;
 }
 
-double Random::unit() { return static_cast<double>(u64() >> 11) * 0x1.0p-53; }
+double Random::unit() {
+    return static_cast<double>(u64() >> 11) * 0x1.0p-53;
+}
 
 std::uint64_t SystemRandom::u64() {
     std::uint64_t value = 0;
@@ -29,7 +31,9 @@ std::uint64_t SystemRandom::u64() {
     return value;
 }
 
-void SystemRandom::fill(std::span<std::byte> out) { randombytes_buf(out.data(), out.size()); }
+void SystemRandom::fill(std::span<std::byte> out) {
+    randombytes_buf(out.data(), out.size());
+}
 
 SeededRandom::SeededRandom(std::uint64_t seed) {
     for (std::uint64_t& word : state_) {

@@ -26,7 +26,9 @@ Secret& Secret::operator=(Secret&& other) noexcept {
     return *this;
 }
 
-Secret::~Secret() { wipe(); }
+Secret::~Secret() {
+    wipe();
+}
 
 void Secret::wipe() {
     text_.resize(text_.capacity());
@@ -38,7 +40,9 @@ std::string Secret::last4() const {
     return text_.size() < 12 ? std::string() : text_.substr(text_.size() - 4);
 }
 
-bool Secret::equals(std::string_view other) const { return constant_time_equal(text_, other); }
+bool Secret::equals(std::string_view other) const {
+    return constant_time_equal(text_, other);
+}
 
 bool constant_time_equal(std::string_view a, std::string_view b) {
     return a.size() == b.size() && sodium_memcmp(a.data(), b.data(), a.size()) == 0;

@@ -99,7 +99,7 @@ TEST(JsonWriter, NumbersReadBackTheSame) {
     }
     std::string out;
     JsonWriter(out).begin_array().value(1.0).value(0.1).value(1e20).value(-0.0).end_array();
-    EXPECT_EQ(out, "[1,0.1,1e+20,-0]");
+    EXPECT_EQ(out, "[1,0.1,1e+20,-0.0]");
     out.clear();
     JsonWriter(out)
         .begin_array()
