@@ -57,9 +57,8 @@ bool is_header_value(std::string_view value) {
 std::string describe(CURLcode code) {
     switch (code) {
         case CURLE_COULDNT_RESOLVE_PROXY:
-            return "the proxy's name could not be resolved";
         case CURLE_COULDNT_RESOLVE_HOST:
-            return "the upstream's name could not be resolved";
+            return "the name could not be resolved";
         case CURLE_COULDNT_CONNECT:
             return "the connection was refused or could not be made";
         case CURLE_OPERATION_TIMEDOUT:
@@ -352,12 +351,14 @@ bool HttpTransfer::proxy_is_at_fault(int code) const {
     }
     switch (code) {
         case CURLE_COULDNT_RESOLVE_PROXY:
+        case CURLE_COULDNT_RESOLVE_HOST:  // libcurl's word for a SOCKS proxy's own name
         case CURLE_COULDNT_CONNECT:
             return true;
         case CURLE_OPERATION_TIMEDOUT:
             return info<curl_off_t>(easy_, CURLINFO_CONNECT_TIME_T) == 0;
         case CURLE_PROXY:
             switch (info<long>(easy_, CURLINFO_PROXY_ERROR)) {
+                case CURLPX_RESOLVE_HOST:  // the upstream's, which socks5:// has resolved here
                 case CURLPX_REPLY_CONNECTION_REFUSED:
                 case CURLPX_REPLY_HOST_UNREACHABLE:
                 case CURLPX_REPLY_NETWORK_UNREACHABLE:
