@@ -28,15 +28,15 @@ struct Asked {
     const ProviderKey& key;
 };
 
-// Reads `response` with `reader` (one per thread; what it read before becomes invalid). `wall_now` is
-// for Retry-After dates and quota resets. A penalty that the provider's own row leaves open is what
-// Retry-After asks for, clamped to [1 s, 24 h]. A result list may be empty: that is kEmpty only where
-// a provider signals emptiness by an error; otherwise an empty ProviderAnswer.
+// Reads `response` with `reader` (one per thread; what it read before becomes invalid). `wall_now`
+// is for Retry-After dates and quota resets. A penalty that the provider's own row leaves open is
+// what Retry-After asks for, clamped to [1 s, 24 h]. A result list may be empty: that is kEmpty
+// only where a provider signals emptiness by an error; otherwise an empty ProviderAnswer.
 Judgement judge(const Asked& asked, const io::ClientResponse& response, JsonReader& reader,
                 WallTime wall_now);
 
-// The verdict on a call that got no answer at all (HttpClient's error). A cancelled call is nobody's
-// fault: its outcome is kCancelled, and the effect of that verdict must not be applied.
+// The verdict on a call that got no answer at all (HttpClient's error). A cancelled call is
+// nobody's fault: its outcome is kCancelled, and the effect of that verdict must not be applied.
 Verdict judge_transport_error(const Error& error);
 
 }  // namespace sluice::web

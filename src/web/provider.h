@@ -1,7 +1,7 @@
-// What an adapter to one search provider is: a declaration, how a request is built, how an answer is
-// read, and where its error signals deviate from HTTP's. Adapters hold no state and do no I/O; the one
-// place that talks to a provider is web/call.cc. To add one: a file in web/providers/ and a line in
-// web/providers/all.cc.
+// What an adapter to one search provider is: a declaration, how a request is built, how an answer
+// is read, and where its error signals deviate from HTTP's. Adapters hold no state and do no I/O;
+// the one place that talks to a provider is web/call.cc. To add one: a file in web/providers/ and a
+// line in web/providers/all.cc.
 #pragma once
 
 #include "base/json.h"
@@ -23,20 +23,20 @@ namespace sluice::web {
 
 // What a provider can honour. A request that needs more skips it, and the trace says so.
 struct Capabilities {
-    std::uint32_t max_results = 10;        // in one call; more are cut to it
-    std::uint32_t max_page = 1;            // 1: no paging
+    std::uint32_t max_results = 10;  // in one call; more are cut to it
+    std::uint32_t max_page = 1;      // 1: no paging
     std::size_t max_query_code_points = 2'000;
-    std::size_t max_domains = 0;           // of include and exclude lists each; 0: no domain filter
+    std::size_t max_domains = 0;  // of include and exclude lists each; 0: no domain filter
     bool country = false;
     std::span<const std::string_view> countries = {};  // the codes it knows, sorted; empty: all
-    bool country_in_news = false;          // a country together with the news topic
+    bool country_in_news = false;                      // a country together with the news topic
     bool locale = false;
     bool freshness_period = false;
     bool freshness_range = false;
     bool news = false;
     bool answer = false;
     bool content = false;
-    bool safe_search = false;              // moderate and strict; off asks for nothing
+    bool safe_search = false;  // moderate and strict; off asks for nothing
 };
 
 struct ProviderSpec {
@@ -87,7 +87,8 @@ class Provider {
 
     virtual const ProviderSpec& spec() const = 0;
 
-    // The call for `request`, without deadline, proxy and size cap. `base_url` has no trailing slash.
+    // The call for `request`, without deadline, proxy and size cap. `base_url` has no trailing
+    // slash.
     virtual io::ClientRequest build(const SearchRequest& request, const ProviderKey& key,
                                     std::string_view base_url) const = 0;
 
@@ -100,8 +101,8 @@ class Provider {
 
     // Only what deviates from the generic table of web/blame.h; nothing: the generic table decides.
     // Asked about every answer, 2xx too. `body` is absent when the answer is not a JSON object or
-    // array; `wall_now` is for quotas that reset by the calendar. An empty detail is filled with what
-    // the body says, an empty penalty with Retry-After.
+    // array; `wall_now` is for quotas that reset by the calendar. An empty detail is filled with
+    // what the body says, an empty penalty with Retry-After.
     virtual std::optional<Verdict> classify(const io::ClientResponse& response,
                                             const std::optional<JsonValue>& body,
                                             WallTime wall_now) const;
@@ -114,6 +115,7 @@ const Provider* find_provider(std::string_view name);
 
 // The constraint of `request` that a provider of these capabilities can't honour, for the trace
 // ("freshness range"); nothing when it can honour all.
-std::optional<std::string_view> unmet_constraint(const Capabilities& can, const SearchRequest& request);
+std::optional<std::string_view> unmet_constraint(const Capabilities& can,
+                                                 const SearchRequest& request);
 
 }  // namespace sluice::web

@@ -40,19 +40,19 @@ struct Freshness {
 
 // A validated request. Made by a door; every field is within its limits.
 struct SearchRequest {
-    QueryText query;              // trimmed, 1 to 2,000 code points, valid UTF-8
+    QueryText query;  // trimmed, 1 to 2,000 code points, valid UTF-8
     Lane lane = Lane::kFast;
     std::uint32_t max_results = 10;  // 1 to 50
     std::uint32_t page = 1;          // 1 to 100
     std::string locale = {};         // BCP 47, "de-DE"; empty: the provider's default
-    std::string country = {};        // ISO 3166-1 alpha-2, lower case; empty: the provider's default
+    std::string country = {};  // ISO 3166-1 alpha-2, lower case; empty: the provider's default
     Freshness freshness = {};
     Topic topic = Topic::kGeneral;
     bool want_answer = false;
     bool want_content = false;
     std::vector<std::string> include_domains = {};  // lower case, sorted, unique
     std::vector<std::string> exclude_domains = {};
-    std::vector<std::string> providers = {};        // explicit route, in order; empty: the lane's
+    std::vector<std::string> providers = {};  // explicit route, in order; empty: the lane's
     Strategy strategy = Strategy::kFailover;
     SafeSearch safe_search = SafeSearch::kUnset;
     std::string session_id = {};
@@ -85,12 +85,12 @@ std::string_view to_string(Outcome outcome);
 
 struct Attempt {
     std::string provider;
-    std::string key_id;   // empty: no key was taken
+    std::string key_id;  // empty: no key was taken
     Outcome outcome = Outcome::kSuccess;
     std::optional<Blame> blame;
-    int status = 0;       // HTTP; 0: there was no answer
+    int status = 0;  // HTTP; 0: there was no answer
     Millis latency{};
-    std::string detail;   // for people; secrets and query removed
+    std::string detail;  // for people; secrets and query removed
 };
 
 // The doors that keep finished bytes with an answer.
