@@ -1,5 +1,5 @@
-// The seam to time. Everything that decides by time takes a Clock or an Instant; only clock.cc reads
-// the system's clocks. Tests use tests/support/manual_clock.h.
+// The seam to time. Everything that decides by time takes a Clock or an Instant; only clock.cc
+// reads the system's clocks. Tests use tests/support/manual_clock.h.
 #pragma once
 
 #include "base/task.h"
@@ -10,8 +10,8 @@ namespace sluice {
 
 using Duration = std::chrono::nanoseconds;
 using Millis = std::chrono::milliseconds;
-using Instant = std::chrono::steady_clock::time_point;  // monotonic: deadlines, ages, latencies
-using WallTime = std::chrono::system_clock::time_point; // dates, fixed windows, quota resets
+using Instant = std::chrono::steady_clock::time_point;   // monotonic: deadlines, ages, latencies
+using WallTime = std::chrono::system_clock::time_point;  // dates, fixed windows, quota resets
 
 // Thread-safe. Owned by app/wire.cc, outlives everything that holds a reference to it.
 class Clock {
@@ -20,8 +20,8 @@ class Clock {
     virtual Instant now() const = 0;
     virtual WallTime wall_now() const = 0;
 
-    // Completes at or after `deadline`. Cancelled early it throws, as every cancelled Asio operation
-    // does in a Task.
+    // Completes at or after `deadline`. Cancelled early it throws, as every cancelled Asio
+    // operation does in a Task.
     virtual Task<void> sleep_until(Instant deadline) = 0;
 };
 

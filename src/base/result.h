@@ -1,5 +1,6 @@
 // Result<T>: a value or an Error that says whose fault it is. Expected failures travel this way;
-// exceptions mean a bug. The interface is std::expected's, so it can become an alias of that one day.
+// exceptions mean a bug. The interface is std::expected's, so it can become an alias of that one
+// day.
 #pragma once
 
 #include <cassert>
@@ -56,8 +57,8 @@ std::string_view to_string(Blame blame);
 struct Error {
     Code code = Code::kInternal;
     Blame blame = Blame::kGateway;
-    std::string message;               // for people; never a secret and never the query's text
-    std::optional<Millis> retry_after; // when trying again makes sense, if that is known
+    std::string message;                // for people; never a secret and never the query's text
+    std::optional<Millis> retry_after;  // when trying again makes sense, if that is known
 };
 
 // One Result is either a value or an Error. Reading the wrong one is our own mistake and asserts.
@@ -117,31 +118,34 @@ using Status = Result<void>;
 #define SLUICE_CONCAT_INNER(a, b) a##b
 #define SLUICE_CONCAT(a, b) SLUICE_CONCAT_INNER(a, b)
 
-// TRY(auto value, expression): on failure returns the error from this function, else declares value.
-// CO_TRY is the same inside a coroutine. One per line, never inside a condition. They expand to
-// declarations and not to a statement expression, since some compilers crash on co_return inside one.
+// TRY(auto value, expression): on failure returns the error from this function, else declares
+// value. CO_TRY is the same inside a coroutine. One per line, never inside a condition. They expand
+// to declarations and not to a statement expression, since some compilers crash on co_return inside
+// one.
 #define TRY(lhs, ...) SLUICE_TRY(return, SLUICE_CONCAT(try_result_, __LINE__), lhs, __VA_ARGS__)
-#define CO_TRY(lhs, ...) SLUICE_TRY(co_return, SLUICE_CONCAT(try_result_, __LINE__), lhs, __VA_ARGS__)
-#define SLUICE_TRY(leave, result, lhs, ...)  \
-    auto result = __VA_ARGS__;               \
-    if (!result.ok()) {                      \
-        leave std::move(result).error();     \
-    }                                        \
+#define CO_TRY(lhs, ...) \
+    SLUICE_TRY(co_return, SLUICE_CONCAT(try_result_, __LINE__), lhs, __VA_ARGS__)
+#define SLUICE_TRY(leave, result, lhs, ...) \
+    auto result = __VA_ARGS__;              \
+    if (!result.ok()) {                     \
+        leave std::move(result).error();    \
+    }                                       \
     lhs = std::move(result).value()
 
 // The same for a Result<void>.
 #define TRY_STATUS(...) SLUICE_TRY_STATUS(return, SLUICE_CONCAT(try_result_, __LINE__), __VA_ARGS__)
 #define CO_TRY_STATUS(...) \
     SLUICE_TRY_STATUS(co_return, SLUICE_CONCAT(try_result_, __LINE__), __VA_ARGS__)
-#define SLUICE_TRY_STATUS(leave, result, ...)                 \
-    if (auto result = __VA_ARGS__; !result.ok()) {            \
-        leave std::move(result).error();                      \
-    }                                                         \
+#define SLUICE_TRY_STATUS(leave, result, ...)      \
+    if (auto result = __VA_ARGS__; !result.ok()) { \
+        leave std::move(result).error();           \
+    }                                              \
     static_assert(true, "a semicolon follows")
 
 // A check of our own reasoning, on in every build. Never used on input.
-#define SLUICE_ASSERT(condition) \
-    ((condition) ? static_cast<void>(0) : ::sluice::assertion_failed(#condition, __FILE__, __LINE__))
+#define SLUICE_ASSERT(condition)        \
+    ((condition) ? static_cast<void>(0) \
+                 : ::sluice::assertion_failed(#condition, __FILE__, __LINE__))
 
 namespace sluice {
 [[noreturn]] void assertion_failed(const char* condition, const char* file, int line);

@@ -23,7 +23,8 @@ class Secret {
     std::string_view reveal() const { return text_; }
     bool empty() const { return text_.empty(); }
 
-    // What people may see of it: the last four characters, or nothing when it is shorter than twelve.
+    // What people may see of it: the last four characters, or nothing when it is shorter than
+    // twelve.
     std::string last4() const;
 
     // Takes the same time wherever the two differ (lengths are not hidden).

@@ -58,8 +58,8 @@ class Histogram {
  public:
     Histogram() = default;
     void observe(double value) const;
-    // Adds what a hot path has counted on its own: `counts` has one number per bucket and a last one
-    // for what is above them all, `sum` is that of all values.
+    // Adds what a hot path has counted on its own: `counts` has one number per bucket and a last
+    // one for what is above them all, `sum` is that of all values.
     void observe_counted(const std::vector<double>& counts, double sum) const;
 
  private:
