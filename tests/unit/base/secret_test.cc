@@ -18,6 +18,9 @@ static_assert(!Printable<Secret> && !Printable<QueryText>);
 static_assert(!std::convertible_to<Secret, std::string_view>);
 static_assert(!std::convertible_to<std::string, Secret>);
 
+// The standard library itself ends a moved-from string at its first character; the rest is our
+// work.
+constexpr std::string_view kTail = "hort-key";
 constexpr std::string_view kShort = "short-key";  // lives inside the object, where a move copies it
 
 // A Secret in memory that outlives it, to look at what is left.
@@ -43,27 +46,27 @@ TEST(Secret, LeavesNothingBehind) {
     Buried destroyed(kShort);
     EXPECT_TRUE(destroyed.holds(kShort));
     destroyed.destroy();
-    EXPECT_FALSE(destroyed.holds(kShort));
+    EXPECT_FALSE(destroyed.holds(kTail));
 
     Buried moved(kShort);
     const Secret target(std::move(moved.secret()));
     EXPECT_EQ(target.reveal(), kShort);
     EXPECT_TRUE(moved.secret().empty());
-    EXPECT_FALSE(moved.holds(kShort));
+    EXPECT_FALSE(moved.holds(kTail));
     moved.destroy();
 
     Buried move_assigned(kShort);
     Secret other(std::string("before"));
     other = std::move(move_assigned.secret());
     EXPECT_EQ(other.reveal(), kShort);
-    EXPECT_FALSE(move_assigned.holds(kShort));
+    EXPECT_FALSE(move_assigned.holds(kTail));
     move_assigned.destroy();
 
     Buried overwritten("longer-key-1");
     const Secret replacement(std::string("xy"));
     overwritten.secret() = replacement;
     EXPECT_EQ(overwritten.secret().reveal(), "xy");
-    EXPECT_FALSE(overwritten.holds("nger-key-1"));
+    EXPECT_FALSE(overwritten.holds("ger-key-1"));
     overwritten.destroy();
 }
 

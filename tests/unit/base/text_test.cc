@@ -159,6 +159,7 @@ TEST(Text, NearestFindsTypingMistakesOnly) {
         {"deadline", "deadline_s"},
         {"tsl", "tls"},  // one edit, since a swap is one
         {"slt", std::nullopt},
+        {"lixxxn", std::nullopt},  // three of six letters are too many
         {"port", std::nullopt},
         {"", std::nullopt},
     };
