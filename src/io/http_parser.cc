@@ -49,11 +49,16 @@ Method method_of(http::verb verb) {
     }
 }
 
-// "HTTP/2.0" is a version that we do not speak; "HTTX/1.1" is not a version.
-bool is_well_formed_version(std::string_view text) {
+// A request line that is right but for its version, as in "GET / HTTP/2.0".
+bool has_foreign_version(std::string_view line) {
     const auto digit = [](char c) { return c >= '0' && c <= '9'; };
-    return text.size() == 8 && text.starts_with("HTTP/") && digit(text[5]) && text[6] == '.' &&
-           digit(text[7]);
+    const std::size_t space = line.rfind(' ');
+    if (space == std::string_view::npos || std::count(line.begin(), line.end(), ' ') != 2) {
+        return false;
+    }
+    const std::string_view version = line.substr(space + 1);
+    return version.size() == 8 && version.starts_with("HTTP/") && digit(version[5]) &&
+           version[6] == '.' && digit(version[7]) && version != "HTTP/1.0" && version != "HTTP/1.1";
 }
 
 // Only what can stand in "uri-host [ ':' port ]". Whether the host is ours is for the doors to say.
@@ -77,6 +82,8 @@ class HeadParser final : public http::basic_parser<true> {
 
     std::optional<Code> refusal;
     std::string_view reason;
+
+    bool has_request_line() const { return !head_.target.empty(); }
 
     void finish(error_code& ec) {
         if (head_.http11 && hosts_ == 0) {
@@ -274,8 +281,7 @@ HeadResult judge_error(error_code ec, std::string_view bytes) {
         }
         return refused(Code::kInvalidRequest, "malformed request head");
     }
-    const std::string_view line = bytes.substr(0, bytes.find_first_of("\r\n"));
-    if (is_well_formed_version(line.substr(line.rfind(' ') + 1))) {
+    if (has_foreign_version(bytes.substr(0, bytes.find_first_of("\r\n")))) {
         return refused(Code::kVersionNotSupported, "only HTTP/1.0 and HTTP/1.1 are spoken here");
     }
     return refused(Code::kInvalidRequest, "malformed HTTP version");
@@ -300,6 +306,10 @@ HeadResult parse_head(std::string_view bytes, const HeadLimits& limits, RequestH
         return refused(*parser.refusal, parser.reason);
     }
     if (ec == http::error::need_more) {
+        // A request line that ends too early leaves Beast waiting for the rest of it.
+        if (!parser.has_request_line() && bytes.find('\n') != std::string_view::npos) {
+            return refused(Code::kInvalidRequest, "malformed request line");
+        }
         return judge_incomplete(bytes, limits);
     }
     if (ec) {
