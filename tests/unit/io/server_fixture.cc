@@ -125,6 +125,8 @@ Task<io::HttpResponse> ScriptedHandler::wait(const io::HttpRequest& request) {
     }
     if (!released) {
         co_await timer->async_wait(asio::as_tuple(asio::use_awaitable));
+        const std::lock_guard lock(mutex_);
+        std::erase_if(gates_, [&timer](const Gate& gate) { return gate.timer == timer; });
     }
     const auto state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none) {
@@ -154,7 +156,6 @@ void ScriptedHandler::release() {
     for (const Gate& gate : gates_) {
         asio::post(gate.executor, [timer = gate.timer] { timer->cancel(); });
     }
-    gates_.clear();
 }
 
 bool ScriptedHandler::wait_until(const std::function<bool()>& done) {
