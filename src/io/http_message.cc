@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 
+#define ZLIB_CONST  // its input is const then, as ours is
 #include <zlib.h>
 #include <zstd.h>
 
@@ -37,7 +38,7 @@ std::string raw_deflate(std::string_view plain) {
     do {
         const std::size_t in = std::min(plain.size(), kStep);
         const std::size_t space = std::min(room, kStep);
-        stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(plain.data()));
+        stream.next_in = reinterpret_cast<const Bytef*>(plain.data());
         stream.avail_in = static_cast<uInt>(in);
         stream.avail_out = static_cast<uInt>(space);
         state = deflate(&stream, in == plain.size() ? Z_FINISH : Z_NO_FLUSH);

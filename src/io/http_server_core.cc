@@ -10,8 +10,6 @@ namespace sluice::io {
 
 namespace {
 
-constexpr std::size_t kKeptBodyBytes = 64 * 1024;  // of a body's memory, between requests
-
 // As labels, in the order of their numbers.
 constexpr std::array<const char*, 5> kStatusClasses = {"1xx", "2xx", "3xx", "4xx", "5xx"};
 
@@ -24,37 +22,21 @@ void add_and_clear(const obs::Counter& total, std::uint64_t& count) {
 
 }  // namespace
 
-void Workspace::compact() {
-    std::memmove(buffer.get(), buffer.get() + begin, end - begin);
-    end -= begin;
-    begin = 0;
-}
-
 void Workspace::reset() {
-    begin = 0;
-    end = 0;
-    scanned = 0;
-    head_complete = false;
-    body_begun = false;
-    chunks = ChunkDecoder();
-    if (body.capacity() > kKeptBodyBytes) {
-        body = std::string();
-    }
-    body.clear();
+    input.reset();
     task.reset();
     answers.reset();
 }
 
 std::unique_ptr<Workspace> WorkspacePool::borrow(std::size_t max_header_bytes) {
-    const std::size_t capacity = max_header_bytes + kBodyRoom;
     while (!kept_.empty()) {
         std::unique_ptr<Workspace> workspace = std::move(kept_.back());
         kept_.pop_back();
-        if (workspace->capacity == capacity) {
+        if (workspace->input.max_header_bytes() == max_header_bytes) {
             return workspace;
         }
     }
-    return std::make_unique<Workspace>(capacity);
+    return std::make_unique<Workspace>(max_header_bytes);
 }
 
 void WorkspacePool::give_back(std::unique_ptr<Workspace> workspace) {

@@ -6,7 +6,7 @@
 #include "base/random.h"
 #include "base/task.h"
 #include "io/http_message.h"
-#include "io/http_parser.h"
+#include "io/http_request_reader.h"
 #include "io/http_server.h"
 #include "io/response_batch.h"
 #include "obs/log.h"
@@ -28,41 +28,20 @@ namespace sluice::io {
 // Everything that a connection needs while a request is being read or answered. Idle ones have
 // none.
 struct Workspace {
-    explicit Workspace(std::size_t bytes)
-        : buffer(std::make_unique_for_overwrite<char[]>(bytes)), capacity(bytes) {}
+    explicit Workspace(std::size_t max_header_bytes) : input(max_header_bytes) {}
 
-    std::string_view unread() const { return {buffer.get() + begin, end - begin}; }
-    std::span<char> room() { return {buffer.get() + end, capacity - end}; }
-    // Moves what is unread to the front. Views into the buffer become invalid.
-    void compact();
     // As new, but for its memory.
     void reset();
 
-    std::unique_ptr<char[]> buffer;
-    std::size_t capacity;
-    std::size_t begin = 0;  // of what is not yet served
-    std::size_t end = 0;    // of what was read
-
-    std::size_t scanned = 0;     // of unread(): known to hold no end of a head
-    bool head_complete = false;  // `head` is valid, its views point into the buffer
-    bool body_begun = false;     // the body did not come with the head
-    std::size_t head_size = 0;
-    RequestHead head;
-    ChunkDecoder chunks;
-    std::string body;  // a body that does not stay in the buffer
-
+    RequestReader input;
     HttpRequest request;                     // the one being answered
-    std::size_t request_size = 0;            // of it in the buffer
     std::optional<Task<HttpResponse>> task;  // its handler's, not started yet
-
     ResponseBatch answers;
 };
 
 // Not thread-safe.
 class WorkspacePool {
  public:
-    // Room for a head of the largest size and, behind it, for reading a body that is unpacked.
-    static constexpr std::size_t kBodyRoom = 4 * 1024;
     static constexpr std::size_t kMaxKept = 64;
 
     std::unique_ptr<Workspace> borrow(std::size_t max_header_bytes);
@@ -118,12 +97,12 @@ struct ServerShared {
 struct ServerCore {
     ServerCore(ServerShared& shared_by_all, const HttpServerConfig& settings, std::uint64_t seed,
                obs::Metrics& metrics)
-        : shared(shared_by_all), config(settings), random(seed), counters(metrics) {}
+        : shared(shared_by_all), config(settings), ids(seed), counters(metrics) {}
 
     ServerShared& shared;
     boost::asio::io_context io{1};
     HttpServerConfig config;
-    SeededRandom random;  // ids need to be unique, not unguessable
+    SeededRandom ids;  // they need to be unique, not unguessable
     DateLine date;
     ServerCounters counters;
     WorkspacePool workspaces;

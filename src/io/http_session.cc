@@ -19,8 +19,7 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr std::size_t kBodyStep = 64 * 1024;  // read at once into a body of its own
-constexpr int kRoundsPerTurn = 16;            // reads before other connections come first
+constexpr int kRoundsPerTurn = 16;  // reads before other connections come first
 constexpr std::uint32_t kMaxLingerBytes = 256 * 1024;
 constexpr Millis kLingerTime{2'000};
 
@@ -105,8 +104,7 @@ HttpSession::Need HttpSession::advance() {
     }
     bool drained = false;
     for (int round = 0; round < kRoundsPerTurn;) {
-        while (!closing_ && !workspace_->answers.full() && !workspace_->task &&
-               take_request() == Supply::kComplete) {
+        while (!closing_ && !workspace_->answers.full() && !workspace_->task && take_request()) {
             serve();
         }
         const bool more_buffered = workspace_->answers.full();
@@ -154,13 +152,13 @@ HttpSession::Need HttpSession::advance() {
 
 // Nothing can be done until more arrives: an idle connection gives everything back.
 HttpSession::Need HttpSession::rest() {
-    if (workspace_->head_complete) {
+    if (workspace_->input.in_body()) {
         if (phase_ != Phase::kBody) {
             enter(Phase::kBody, core_.shared.clock.now());
         }
         return Need::kReadable;
     }
-    if (workspace_->begin != workspace_->end) {
+    if (workspace_->input.in_head()) {
         if (phase_ != Phase::kHead) {
             enter(Phase::kHead, core_.shared.clock.now());
         }
@@ -203,134 +201,42 @@ HttpSession::Need HttpSession::linger() {
 
 // --- Requests ----------------------------------------------------------------------------------
 
-HeadLimits HttpSession::head_limits() const {
-    // A workspace may have been borrowed before the settings changed.
-    const std::size_t fits = workspace_->capacity - WorkspacePool::kBodyRoom;
-    return {.max_header_bytes = std::min(core_.config.max_header_bytes, fits),
-            .max_target_bytes = core_.config.max_target_bytes};
-}
-
-HttpSession::Supply HttpSession::take_request() {
-    if (!workspace_->head_complete && take_head() == Supply::kIncomplete) {
-        return Supply::kIncomplete;
-    }
-    return workspace_->head.chunked ? take_chunks() : take_body();
-}
-
-HttpSession::Supply HttpSession::take_head() {
-    Workspace& w = *workspace_;
-    const std::string_view bytes = w.unread();
-    const HeadLimits limits = head_limits();
-    if (w.scanned > 0 && !head_may_be_complete(bytes, limits, w.scanned)) {
-        return Supply::kIncomplete;
-    }
-    const HeadResult result = parse_head(bytes, limits, w.head);
-    switch (result.state) {
-        case HeadState::kIncomplete:
-            w.scanned = bytes.size();
-            return Supply::kIncomplete;
-        case HeadState::kRefused:
-            refuse(result.refusal, result.reason);
-            return Supply::kIncomplete;
-        case HeadState::kComplete:
+// True when a request is complete and can be served.
+bool HttpSession::take_request() {
+    RequestReader& input = workspace_->input;
+    const HeadLimits limits{.max_header_bytes = core_.config.max_header_bytes,
+                            .max_target_bytes = core_.config.max_target_bytes};
+    switch (input.next(limits, core_.config.max_body_bytes)) {
+        case RequestReader::State::kComplete:
+            return true;
+        case RequestReader::State::kRefused:
+            refuse(input.refusal(), input.reason());
+            return false;
+        case RequestReader::State::kIncomplete:
             break;
     }
-    w.head_complete = true;
-    w.head_size = result.size;
-    w.scanned = 0;
-    if (w.head.content_length > core_.config.max_body_bytes) {
-        refuse(Code::kPayloadTooLarge, "the request body is too large");
-        return Supply::kIncomplete;
+    if (input.take_continue()) {
+        workspace_->answers.add_continue();
     }
-    return Supply::kComplete;
-}
-
-// A body of known length is read where it stands if the buffer has room for it.
-bool HttpSession::stays_in_buffer() const {
-    const Workspace& w = *workspace_;
-    return w.head.content_length <= w.capacity - w.begin - w.head_size;
-}
-
-HttpSession::Supply HttpSession::take_body() {
-    Workspace& w = *workspace_;
-    const std::string_view arrived = w.unread().substr(w.head_size);
-    const auto length = static_cast<std::size_t>(w.head.content_length);
-    if (stays_in_buffer()) {
-        if (arrived.size() < length) {
-            return begin_body();
-        }
-        w.request.body = arrived.substr(0, length);
-        w.request_size = w.head_size + length;
-        return Supply::kComplete;
-    }
-    if (!arrived.empty()) {
-        w.body.append(arrived);
-        w.end = w.begin + w.head_size;
-    }
-    if (w.body.size() < length) {
-        return begin_body();
-    }
-    w.request.body = w.body;
-    w.request_size = w.head_size;
-    return Supply::kComplete;
-}
-
-HttpSession::Supply HttpSession::take_chunks() {
-    Workspace& w = *workspace_;
-    std::size_t consumed = 0;
-    switch (w.chunks.feed(w.unread().substr(w.head_size), core_.config.max_body_bytes, w.body,
-                          consumed)) {
-        case ChunkDecoder::State::kMore:
-            w.end = w.begin + w.head_size;
-            return begin_body();
-        case ChunkDecoder::State::kDone:
-            w.request.body = w.body;
-            w.request_size = w.head_size + consumed;
-            return Supply::kComplete;
-        case ChunkDecoder::State::kMalformed:
-            refuse(Code::kInvalidRequest, "malformed chunked body");
-            return Supply::kIncomplete;
-        case ChunkDecoder::State::kTooLarge:
-            refuse(Code::kPayloadTooLarge, "the request body is too large");
-            return Supply::kIncomplete;
-    }
-    SLUICE_ASSERT(false && "a state outside its enumeration");
-}
-
-// The body, or the rest of it, is still to come.
-HttpSession::Supply HttpSession::begin_body() {
-    Workspace& w = *workspace_;
-    if (w.body_begun) {
-        return Supply::kIncomplete;
-    }
-    w.body_begun = true;
-    const bool nothing_yet = w.body.empty() && w.unread().size() == w.head_size;
-    if (w.head.expects_continue && nothing_yet) {
-        w.answers.add_continue();
-    }
-    if (w.head.chunked && w.room().size() < WorkspacePool::kBodyRoom) {
-        // Chunks are read behind the head. The head is parsed again where it is moved to.
-        w.compact();
-        const HeadResult again = parse_head(w.unread(), head_limits(), w.head);
-        SLUICE_ASSERT(again.state == HeadState::kComplete);
-    }
-    return Supply::kIncomplete;
+    return false;
 }
 
 void HttpSession::serve() {
     Workspace& w = *workspace_;
+    const RequestHead& head = w.input.head();
     core_.now = core_.shared.clock.now();
     HttpRequest& request = w.request;
-    request.method = w.head.method;
-    request.method_text = w.head.method_text;
-    request.target = w.head.target;
-    request.path = w.head.path;
-    request.query = w.head.query;
-    request.headers = w.head.fields;
+    request.method = head.method;
+    request.method_text = head.method_text;
+    request.target = head.target;
+    request.path = head.path;
+    request.query = head.query;
+    request.headers = head.fields;
+    request.body = w.input.body();
     request.peer = peer_.address;
     request.over_unix_socket = peer_.over_unix_socket;
-    request.context.id = RequestId::make(core_.random);
-    request.context.trace = TraceContext::continue_or_start(w.head.traceparent, core_.random);
+    request.context.id = RequestId::make(core_.ids);
+    request.context.trace = TraceContext::continue_or_start(head.traceparent, core_.ids);
     request.context.started = core_.now;
     request.context.deadline = {};
 
@@ -351,29 +257,31 @@ void HttpSession::serve() {
 
 void HttpSession::answer(HttpResponse response) {
     Workspace& w = *workspace_;
+    const RequestHead& head = w.input.head();
     const RequestContext& context = w.request.context;
-    const bool client_closes = !w.head.keep_alive;
+    const bool client_closes = !head.keep_alive;
     const bool we_close = response.close || core_.draining || peer_finished_;
     const int status = response.status;
     std::string traceparent;
-    if (!w.head.traceparent.empty()) {
+    if (!head.traceparent.empty()) {
         traceparent = context.trace.traceparent();
     }
     const AnswerContext answer_context{.date_line = core_.date.text(),
                                        .request_id = context.id.text(),
                                        .traceparent = traceparent,
-                                       .request_fields = w.head.fields,
-                                       .http11 = w.head.http11,
-                                       .head_only = w.head.method == Method::kHead,
+                                       .request_fields = head.fields,
+                                       .http11 = head.http11,
+                                       .head_only = head.method == Method::kHead,
                                        .keep_alive = !client_closes && !we_close};
     const std::size_t bytes = w.answers.add(std::move(response), answer_context);
     core_.now = core_.shared.clock.now();
     const Duration took = core_.now - context.started;
-    core_.counters.answered(w.head.method, status, took);
+    core_.counters.answered(head.method, status, took);
     if (core_.shared.log.enabled(obs::Level::kDebug)) {
         log_served(status, bytes, took);
     }
-    finish_request();
+    w.input.finish();
+    enter(Phase::kIdle, core_.now);
     if (client_closes || we_close) {
         closing_ = true;
         linger_ = !client_closes && !peer_finished_;
@@ -391,36 +299,19 @@ void HttpSession::log_served(int status, std::size_t bytes, Duration took) const
                             {"ms", std::chrono::duration<double, std::milli>(took).count()}});
 }
 
-void HttpSession::finish_request() {
-    Workspace& w = *workspace_;
-    w.begin += w.request_size;
-    if (w.begin == w.end) {
-        w.begin = 0;
-        w.end = 0;
-    }
-    w.head_complete = false;
-    w.body_begun = false;
-    w.body.clear();
-    w.chunks = ChunkDecoder();
-    enter(Phase::kIdle, core_.now);
-}
-
 void HttpSession::refuse(Code code, std::string_view reason) {
     Workspace& w = *workspace_;
     const Error error{
         .code = code, .blame = Blame::kCaller, .message = std::string(reason), .retry_after = {}};
-    const RequestId id = RequestId::make(core_.random);
+    const RequestId id = RequestId::make(core_.ids);
+    const bool to_head = w.input.in_body() && w.input.head().method == Method::kHead;
     const AnswerContext context{.date_line = core_.date.text(),
                                 .request_id = id.text(),
-                                .head_only = w.head_complete && w.head.method == Method::kHead,
+                                .head_only = to_head,
                                 .keep_alive = false};
     w.answers.add(refusal(error, id), context);
     core_.counters.refused(code);
-    // What follows a refused request can't be told apart from its rest.
-    w.begin = 0;
-    w.end = 0;
-    w.head_complete = false;
-    closing_ = true;
+    closing_ = true;  // what follows a refused request can't be told apart from its rest
     linger_ = true;
 }
 
@@ -459,21 +350,9 @@ void HttpSession::fail(const std::exception_ptr& error) {
 // --- The wire ----------------------------------------------------------------------------------
 
 IoResult HttpSession::fill() {
-    Workspace& w = *workspace_;
-    if (w.head_complete && !w.head.chunked && !stays_in_buffer()) {
-        const std::size_t size = w.body.size();
-        const auto length = static_cast<std::size_t>(w.head.content_length);
-        w.body.resize(size + std::min(kBodyStep, length - size));
-        const IoResult read = transport_.read(std::span(w.body).subspan(size));
-        w.body.resize(size + read.bytes);
-        return read;
-    }
-    if (!w.head_complete && w.begin > 0) {
-        w.compact();
-    }
-    SLUICE_ASSERT(!w.room().empty());
-    const IoResult read = transport_.read(w.room());
-    w.end += read.bytes;
+    RequestReader& input = workspace_->input;
+    const IoResult read = transport_.read(input.room());
+    input.filled(read.bytes);
     return read;
 }
 
@@ -529,7 +408,7 @@ void HttpSession::finish_reply(const std::exception_ptr& error, HttpResponse res
 // Looks out for the client's leaving while a reply is awaited. Requests that it sends meanwhile are
 // read ahead into the room behind this one.
 void HttpSession::watch() {
-    const bool read_ahead = !peer_finished_ && !workspace_->room().empty();
+    const bool read_ahead = !peer_finished_ && !workspace_->input.room_behind().empty();
     transport_.socket().async_wait(
         read_ahead ? Socket::wait_read : Socket::wait_error,
         [self = shared_from_this(), exchange = exchange_, read_ahead](const error_code& ec) {
@@ -546,8 +425,8 @@ void HttpSession::watch() {
 
 void HttpSession::look_at_client() {
     Workspace& w = *workspace_;
-    const IoResult read = transport_.read(w.room());
-    w.end += read.bytes;
+    const IoResult read = transport_.read(w.input.room_behind());
+    w.input.filled_behind(read.bytes);
     if (read.state == IoState::kBroken) {
         lose_client();
         return;
@@ -558,7 +437,7 @@ void HttpSession::look_at_client() {
         // left to read it, a reset comes back. Without one on HTTP/1.0, the answer is worked out to
         // the end.
         peer_finished_ = true;
-        if (w.head.http11) {
+        if (w.input.head().http11) {
             w.answers.add_continue();
             if (flush() == IoState::kBroken) {
                 lose_client();

@@ -51,7 +51,6 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     enum class Phase : std::uint8_t { kHandshake, kIdle, kHead, kBody, kBusy, kWrite, kLinger };
     // What the session can't go on without. kTurn: nothing, but other connections come first.
     enum class Need : std::uint8_t { kReadable, kWritable, kReply, kTurn, kClose };
-    enum class Supply : std::uint8_t { kComplete, kIncomplete };
 
     void step();
     void wait(Need need);
@@ -60,14 +59,9 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     Need after_last_answer();
     Need linger();
 
-    Supply take_request();
-    Supply take_head();
-    Supply take_body();
-    Supply take_chunks();
-    Supply begin_body();
+    bool take_request();
     void serve();
     void answer(HttpResponse response);
-    void finish_request();
     void refuse(Code code, std::string_view reason);
     HttpResponse refusal(const Error& error, const RequestId& id);
     void fail(const std::exception_ptr& error);
@@ -82,8 +76,6 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     void look_at_client();
     void lose_client();
 
-    HeadLimits head_limits() const;
-    bool stays_in_buffer() const;
     void enter(Phase phase, Instant now);
     Millis allowed(Phase phase) const;
 

@@ -74,7 +74,9 @@ RawClient::RawClient(const std::string& address)
     ::setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
 }
 
-RawClient::~RawClient() { close(); }
+RawClient::~RawClient() {
+    close();
+}
 
 RawClient::RawClient(RawClient&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
@@ -166,9 +168,13 @@ std::string RawClient::read_all() {
     return std::exchange(buffer_, {});
 }
 
-bool RawClient::is_closed() { return buffer_.empty() && !read_more() && !timed_out_; }
+bool RawClient::is_closed() {
+    return buffer_.empty() && !read_more() && !timed_out_;
+}
 
-void RawClient::finish_sending() { ::shutdown(fd_, SHUT_WR); }
+void RawClient::finish_sending() {
+    ::shutdown(fd_, SHUT_WR);
+}
 
 void RawClient::reset() {
     linger now{};

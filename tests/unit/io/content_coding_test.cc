@@ -110,7 +110,8 @@ TEST(ContentCoding, IsChosenByQuality) {
         {"gzipped", Coding::kIdentity},
     };
     for (const Case& c : cases) {
-        const std::vector<io::HeaderField> fields = {{"Host", "gzip"}, {"accept-ENCODING", c.accept}};
+        const std::vector<io::HeaderField> fields = {{"Host", "gzip"},
+                                                     {"accept-ENCODING", c.accept}};
         const io::CodingChoice choice = io::choose_coding(fields);
         EXPECT_EQ(to_string(choice.coding), to_string(c.coding)) << c.accept;
         EXPECT_EQ(choice.identity_refused, c.identity_refused) << c.accept;
@@ -132,8 +133,8 @@ TEST(ContentCoding, SplicesWhatItDidNotCompress) {
         return bytes;
     }());
     for (const io::HttpBody* const body : {&empty, &large, &noise}) {
-        for (const std::size_t lead_size : {0UL, 1UL, 100UL, 65'535UL, 65'536UL, 131'072UL, 131'073UL,
-                                            200'000UL}) {
+        for (const std::size_t lead_size :
+             {0UL, 1UL, 100UL, 65'535UL, 65'536UL, 131'072UL, 131'073UL, 200'000UL}) {
             const std::string lead = text_of(lead_size);
             const std::string expected = lead + std::string(body->bytes());
             EXPECT_EQ(gunzip(joined(splice_gzip(lead, *body))), expected) << lead_size;

@@ -96,7 +96,8 @@ TEST(HttpServerLeavingClients, GetTheirAnswerWhenTheyStillRead) {
 TEST(HttpServerLeavingClients, AreAnsweredWhatTheySentBefore) {
     RunningServer running;
     RawClient client = running.connect();
-    ASSERT_TRUE(client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\nGET /later HTTP/1.1\r\nHost: h\r\n\r\n"));
+    ASSERT_TRUE(
+        client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\nGET /later HTTP/1.1\r\nHost: h\r\n\r\n"));
     client.finish_sending();
     EXPECT_EQ(client.read_response()->body, "hello");
     EXPECT_EQ(client.read_response()->body, "later");
@@ -215,7 +216,7 @@ TEST(HttpServerUnixSocket, ServesItsOwner) {
     const std::string path = directory / "s";
     {
         RunningServer running({}, path);
-        struct stat info {};
+        struct stat info{};
         ASSERT_EQ(::stat(path.c_str(), &info), 0);
         EXPECT_EQ(info.st_mode & 0777, 0600U);
         RawClient client(path);
@@ -266,8 +267,8 @@ TEST(HttpServerUnixSocket, ReplacesOnlyStaleSockets) {
 TEST(HttpServerStart, NamesAddressesThatAreUnusable) {
     RunningServer running;
     for (const std::string address :
-         {"", "8080", ":8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "::1:80",
-          "[::1]", "[localhost]:80", "127.0.0.1:-1"}) {
+         {"", "8080", ":8080", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536",
+          "::1:80", "[::1]", "[localhost]:80", "127.0.0.1:-1"}) {
         io::HttpServerConfig config;
         config.listen = {address};
         io::HttpServer server(config, running.handler, running.clock, running.random, running.log,

@@ -95,17 +95,22 @@ std::vector<Refusal> refusals() {
         {"two lengths", kPost + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400},
         {"one length twice", kPost + "Content-Length: 1\r\nContent-Length: 1\r\n\r\na", 400},
         {"list of lengths", kPost + "Content-Length: 1, 1\r\n\r\na", 400},
-        {"length and coding", kPost + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
-        {"coding and length", kPost + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n", 400},
+        {"length and coding", kPost + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
+         400},
+        {"coding and length", kPost + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n",
+         400},
         {"unknown coding", kPost + "Transfer-Encoding: gzip\r\n\r\n", 400},
         {"coding list", kPost + "Transfer-Encoding: gzip, chunked\r\n\r\n", 400},
         {"chunked twice in a list", kPost + "Transfer-Encoding: chunked, chunked\r\n\r\n", 400},
-        {"chunked twice", kPost + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
-         400},
+        {"chunked twice",
+         kPost + "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
         {"identity coding", kPost + "Transfer-Encoding: identity\r\n\r\n", 400},
         {"empty coding", kPost + "Transfer-Encoding:\r\n\r\n", 400},
         {"quoted coding", kPost + "Transfer-Encoding: \"chunked\"\r\n\r\n", 400},
-        {"coding with a control character", kPost + "Transfer-Encoding: \x0b" "chunked\r\n\r\n", 400},
+        {"coding with a control character",
+         kPost + "Transfer-Encoding: \x0b"
+                 "chunked\r\n\r\n",
+         400},
         {"chunked on HTTP/1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n", 400},
 
         // Chunked bodies.
@@ -159,7 +164,8 @@ TEST(HttpServerRefusals, HaveAnAnswerAndCloseTheConnection) {
     EXPECT_EQ(running.handler.handled(), 0);
 }
 
-// Protects: the same verdicts when the bytes come one at a time, which takes the parser's slow path.
+// Protects: the same verdicts when the bytes come one at a time, which takes the parser's slow
+// path.
 TEST(HttpServerRefusals, DoNotDependOnHowTheBytesArrive) {
     RunningServer running;
     for (const Refusal& refusal : refusals()) {

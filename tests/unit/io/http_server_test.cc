@@ -155,8 +155,8 @@ TEST(HttpServer, KeepsTheOrderOfPipelinedRequests) {
     std::vector<std::string> expected;
     for (int i = 0; i < 200; ++i) {
         const bool later = i % 3 == 1;
-        requests += later ? "GET /later HTTP/1.1\r\nHost: h\r\n\r\n"
-                          : "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+        requests +=
+            later ? "GET /later HTTP/1.1\r\nHost: h\r\n\r\n" : "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
         expected.push_back(later ? "later" : "hello");
     }
     ASSERT_TRUE(client.send(requests));
@@ -171,9 +171,9 @@ TEST(HttpServer, KeepsTheOrderOfPipelinedRequests) {
 TEST(HttpServer, WritesEarlierAnswersBeforeWaitingForASlowOne) {
     RunningServer running;
     RawClient client = running.connect();
-    ASSERT_TRUE(client.send(
-        "GET / HTTP/1.1\r\nHost: h\r\n\r\nGET /wait?x HTTP/1.1\r\nHost: h\r\n\r\n"
-        "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n"));
+    ASSERT_TRUE(
+        client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\nGET /wait?x HTTP/1.1\r\nHost: h\r\n\r\n"
+                    "GET /echo HTTP/1.1\r\nHost: h\r\n\r\n"));
     EXPECT_EQ(client.read_response()->body, "hello");
     ASSERT_TRUE(running.handler.wait_for_started(1));
     running.handler.release();
@@ -189,7 +189,8 @@ TEST(HttpServer, ReadsAheadWhileARequestIsUnderWay) {
     ASSERT_TRUE(running.handler.wait_for_started(1));
     // More than the buffer has room for.
     const std::string body(20'000, 'z');
-    ASSERT_TRUE(client.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 20000\r\n\r\n" + body));
+    ASSERT_TRUE(
+        client.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 20000\r\n\r\n" + body));
     running.handler.release();
     EXPECT_EQ(client.read_response()->body, "released first");
     EXPECT_TRUE(client.read_response()->body.ends_with("\n\n" + body));
@@ -200,15 +201,15 @@ TEST(HttpServer, ReadsAheadWhileARequestIsUnderWay) {
 TEST(HttpServer, ReadsBodiesOfEverySize) {
     RunningServer running;
     RawClient client = running.connect();
-    for (const std::size_t size : {0UL, 1UL, 4000UL, 16'000UL, 20'400UL, 20'480UL, 70'000UL,
-                                   300'000UL, 1'048'576UL}) {
+    for (const std::size_t size :
+         {0UL, 1UL, 4000UL, 16'000UL, 20'400UL, 20'480UL, 70'000UL, 300'000UL, 1'048'576UL}) {
         std::string body(size, 'b');
         for (std::size_t i = 0; i < size; ++i) {
             body[i] = static_cast<char>('a' + i % 23);
         }
-        ASSERT_TRUE(client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: " +
-                                std::to_string(size) + "\r\n\r\n" + body +
-                                "GET / HTTP/1.1\r\nHost: h\r\n\r\n"));
+        ASSERT_TRUE(
+            client.send("PUT /echo HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(size) +
+                        "\r\n\r\n" + body + "GET / HTTP/1.1\r\nHost: h\r\n\r\n"));
         const auto response = client.read_response();
         ASSERT_TRUE(response) << size;
         EXPECT_TRUE(response->body.ends_with("\n\n" + body)) << size;
@@ -235,8 +236,9 @@ TEST(HttpServer, UnpacksChunkedBodies) {
     RunningServer running;
     RawClient client = running.connect();
     for (const Case& c : cases) {
-        ASSERT_TRUE(client.send("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" +
-                                c.wire + "GET / HTTP/1.1\r\nHost: h\r\n\r\n"));
+        ASSERT_TRUE(
+            client.send("POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" +
+                        c.wire + "GET / HTTP/1.1\r\nHost: h\r\n\r\n"));
         const auto response = client.read_response();
         ASSERT_TRUE(response) << c.wire;
         EXPECT_TRUE(response->body.ends_with("\n\n" + c.body)) << c.wire;
@@ -264,8 +266,8 @@ TEST(HttpServer, ReadsChunksBehindTheLargestHead) {
     RawClient client = running.connect();
     // Whatever the first request leaves in the buffer, the second one starts behind it.
     for (const std::size_t first : {0UL, 3000UL, 4090UL}) {
-        const std::string start = "GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(first, 'x') +
-                                  "\r\n\r\n";
+        const std::string start =
+            "GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(first, 'x') + "\r\n\r\n";
         std::string head = "POST /echo HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nY: ";
         head += std::string(16 * 1024 - head.size() - 4, 'y') + "\r\n\r\n";
         ASSERT_TRUE(client.send(start + head));

@@ -1,6 +1,5 @@
 #include "server_fixture.h"
 
-
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -39,14 +38,22 @@ std::string echo(const io::HttpRequest& request) {
 
 int status_of(Code code) {
     switch (code) {
-        case Code::kRequestTimeout: return 408;
-        case Code::kPayloadTooLarge: return 413;
-        case Code::kUriTooLong: return 414;
-        case Code::kExpectationFailed: return 417;
-        case Code::kHeadersTooLarge: return 431;
-        case Code::kVersionNotSupported: return 505;
-        case Code::kInternal: return 500;
-        default: return 400;
+        case Code::kRequestTimeout:
+            return 408;
+        case Code::kPayloadTooLarge:
+            return 413;
+        case Code::kUriTooLong:
+            return 414;
+        case Code::kExpectationFailed:
+            return 417;
+        case Code::kHeadersTooLarge:
+            return 431;
+        case Code::kVersionNotSupported:
+            return 505;
+        case Code::kInternal:
+            return 500;
+        default:
+            return 400;
     }
 }
 
