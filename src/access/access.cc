@@ -126,11 +126,11 @@ std::string explain_missing_token(Scope needed, Anonymous anonymous) {
 
 struct Access::Impl {
     Impl(bool only_loopback, std::vector<std::string> listen, const TokenTable& table,
-         const Clock& the_clock, obs::Metrics& metrics)
+         const Clock& clock, obs::Metrics& metrics)
         : loopback_only(only_loopback),
           listen_hosts(std::move(listen)),
           tokens(table),
-          clock(the_clock) {
+          time(clock) {
         for (std::size_t i = 0; i < refused.size(); ++i) {
             refused[i] = metrics.counter(kRefused, {std::string(kRefusalNames[i])});
         }
@@ -169,7 +169,7 @@ struct Access::Impl {
     const bool loopback_only;
     const std::vector<std::string> listen_hosts;
     const TokenTable& tokens;
-    const Clock& clock;
+    const Clock& time;
     std::array<obs::Counter, kRefusalNames.size()> refused;
     Published<Policy> policy;
     RequestWindows windows;
@@ -195,7 +195,7 @@ Result<Access::Impl::Identity> Access::Impl::by_token(const Policy& current,
                                                       const Credentials& credentials,
                                                       Scope needed) const {
     // A wrong token is refused where none would have been let in: its owner thinks that it works.
-    const TokenVerdict verdict = tokens.verify(credentials.token, clock.wall_now());
+    const TokenVerdict verdict = tokens.verify(credentials.token, time.wall_now());
     if (!verdict.record) {
         return refuse(counted_as(verdict.refusal), Code::kUnauthenticated,
                       std::string(explain(verdict.refusal)));
@@ -319,7 +319,7 @@ Result<Caller> Access::admit(const Credentials& credentials, Scope needed) {
     request.token_limit = identity.token_limit;
     request.client = identity.caller.bucket;
     request.client_limit = identity.client_limit;
-    if (auto taken = impl_->windows.take(request, impl_->clock.wall_now()); !taken.ok()) {
+    if (auto taken = impl_->windows.take(request, impl_->time.wall_now()); !taken.ok()) {
         impl_->refused[static_cast<std::size_t>(Refusal::kWindow)].add();
         return std::move(taken).error();
     }

@@ -1,5 +1,5 @@
-// Gates 2 and 3 for every door: who asks, may they, and is there room in their windows. Called on any
-// thread; takes no lock that an I/O operation is done under, and does no I/O.
+// Gates 2 and 3 for every door: who asks, may they, and is there room in their windows. Called on
+// any thread; takes no lock that an I/O operation is done under, and does no I/O.
 #pragma once
 
 #include "access/tokens.h"
@@ -21,8 +21,8 @@ namespace sluice::access {
 enum class Anonymous : unsigned char { kNone, kSearch, kAll };
 
 struct AccessConfig {
-    Anonymous anonymous = Anonymous::kAll;  // default: all on loopback, none elsewhere
-    bool anonymous_is_set = false;          // whether the operator chose it
+    Anonymous anonymous = Anonymous::kAll;        // default: all on loopback, none elsewhere
+    bool anonymous_is_set = false;                // whether the operator chose it
     std::vector<std::string> allowed_hosts = {};  // besides loopback names and the listen addresses
     std::vector<std::string> cors_origins = {};
     io::TrustedProxies trusted_proxies = {};
@@ -32,21 +32,22 @@ struct AccessConfig {
     static AccessConfig read(ConfigReader& in);  // reads from "auth", "server" and "limits"
 };
 
-// What a request says about its sender. Made by credentials_of(); views live as long as the request.
+// What a request says about its sender. Made by credentials_of(); views live as long as the
+// request.
 struct Credentials {
-    std::string_view token;          // from "Authorization: Bearer" or "X-Api-Key"; empty: none
-    io::Address client;              // behind trusted proxies
-    std::string_view host;           // Host header
-    std::string_view origin;         // Origin header, or empty
-    std::string_view fetch_site;     // Sec-Fetch-Site header, or empty
-    bool over_unix_socket = false;   // the admin socket: full rights by file permission
+    std::string_view token;         // from "Authorization: Bearer" or "X-Api-Key"; empty: none
+    io::Address client;             // behind trusted proxies
+    std::string_view host;          // Host header
+    std::string_view origin;        // Origin header, or empty
+    std::string_view fetch_site;    // Sec-Fetch-Site header, or empty
+    bool over_unix_socket = false;  // the admin socket: full rights by file permission
 };
 
 // Who passed. Small and copied into whatever outlives the request.
 struct Caller {
     std::string token_id;  // empty: anonymous or the admin socket
     Scopes scopes;
-    std::string bucket;    // what client windows count by
+    std::string bucket;  // what client windows count by
 };
 
 class Access {
@@ -63,8 +64,8 @@ class Access {
     // page, while anonymous access would let it in).
     Result<Caller> identify(const Credentials& credentials, Scope needed) const;
 
-    // identify(), then one request from the caller's windows: kRateLimited with retry_after set when
-    // one is full (nothing is counted then).
+    // identify(), then one request from the caller's windows: kRateLimited with retry_after set
+    // when one is full (nothing is counted then).
     Result<Caller> admit(const Credentials& credentials, Scope needed);
 
     // The origin to allow by CORS for this request ("https://app.example"), or empty.
