@@ -16,7 +16,9 @@ bool is_letter_or_digit(char c) {
 // Underscores are no letters of host names, but containers and Windows machines have them.
 bool is_name(std::string_view text) {
     constexpr std::size_t kMaxNameBytes = 253;  // RFC 1035 section 2.3.4, as text
-    return !text.empty() && text.size() <= kMaxNameBytes &&
+    const bool empty_label =
+        text.starts_with('.') || text.ends_with('.') || text.find("..") != std::string_view::npos;
+    return !text.empty() && text.size() <= kMaxNameBytes && !empty_label &&
            std::all_of(text.begin(), text.end(), [](char c) {
                return is_letter_or_digit(c) || c == '-' || c == '.' || c == '_';
            });
