@@ -60,4 +60,11 @@ function(sluice_test)
     endif()
     add_test(NAME ${ARG_NAME} COMMAND ${ARG_NAME} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
     set_tests_properties(${ARG_NAME} PROPERTIES LABELS "unit;${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT})
+    if("tsan" IN_LIST ARG_LABELS)
+        add_dependencies(tsan_tests ${ARG_NAME})
+    endif()
 endfunction()
+
+# What ./test builds for `ctest -L tsan` and `ctest -L release`.
+add_custom_target(tsan_tests)
+add_custom_target(release_tests)

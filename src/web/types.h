@@ -136,6 +136,7 @@ struct Served {
     std::shared_ptr<const SearchAnswer> answer;
     bool cached = false;
     bool stale = false;
+    bool degraded = false;  // empty, but some providers failed
     std::vector<Attempt> attempts = {};
 };
 

@@ -1,0 +1,77 @@
+// The yardstick for the uncached path: a relay with the same libraries and no logic. It answers
+// every request with what one GET to the upstream returned. Textbook Beast in, libcurl's multi
+// interface out, one thread, no parsing of bodies, no cache, no keys, no limits.
+//
+//   relay PORT UPSTREAM_URL
+#include "base/clock.h"
+#include "base/random.h"
+#include "io/http_client.h"
+#include "obs/log.h"
+#include "obs/metrics.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/use_awaitable.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+namespace {
+
+namespace asio = boost::asio;
+namespace http = boost::beast::http;
+using asio::ip::tcp;
+using namespace sluice;
+
+Task<void> session(tcp::socket socket, io::HttpClient& client, const Clock& clock,
+                   std::string url) {
+    boost::beast::flat_buffer buffer;
+    for (;;) {
+        http::request<http::string_body> request;
+        co_await http::async_read(socket, buffer, request, asio::use_awaitable);
+        io::ClientRequest call;
+        call.url = url;
+        call.deadline = clock.now() + std::chrono::seconds(10);
+        Result<io::ClientResponse> answer = co_await client.send(std::move(call));
+        http::response<http::string_body> response;
+        response.result(answer.ok() ? 200u : 502u);
+        response.set(http::field::content_type, "application/json");
+        response.body() = answer.ok() ? std::move(answer->body) : std::string("{}");
+        response.prepare_payload();
+        co_await http::async_write(socket, response, asio::use_awaitable);
+    }
+}
+
+Task<void> accept(tcp::acceptor& acceptor, io::HttpClient& client, const Clock& clock,
+                  std::string url) {
+    for (;;) {
+        tcp::socket socket = co_await acceptor.async_accept(asio::use_awaitable);
+        socket.set_option(tcp::no_delay(true));
+        asio::co_spawn(acceptor.get_executor(), session(std::move(socket), client, clock, url),
+                       [](const std::exception_ptr&) {});
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 3) {
+        std::fputs("usage: relay PORT UPSTREAM_URL\n", stderr);
+        return 2;
+    }
+    asio::io_context io{1};
+    SystemClock clock;
+    const auto sink = obs::make_stderr_sink();
+    const obs::Log log(clock, *sink, obs::Level::kWarn);
+    obs::Metrics metrics;
+    io::CurlHttpClient client(io.get_executor(), io::HttpClientConfig{}, clock, log, metrics);
+    const auto port = static_cast<unsigned short>(std::atoi(argv[1]));
+    tcp::acceptor acceptor(io, tcp::endpoint(asio::ip::address_v4::loopback(), port));
+    asio::co_spawn(io, accept(acceptor, client, clock, argv[2]), asio::detached);
+    io.run();
+}

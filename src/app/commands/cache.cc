@@ -1,0 +1,62 @@
+// `sluice cache purge`: a running gateway forgets every cached answer.
+#include "app/commands/commands.h"
+#include "app/commands/common.h"
+#include "app/server_call.h"
+#include "app/wire.h"
+#include "base/json.h"
+
+#include <CLI/CLI.hpp>
+
+#include <memory>
+
+namespace sluice::app {
+
+namespace {
+
+int purge(const ConfigOptions& options, bool as_json) {
+    const SystemEnvironment environment;
+    const auto loaded = load_or_explain(options, environment);
+    if (!loaded) {
+        return 2;
+    }
+    ServerCall call;
+    call.socket_path = admin_socket_path(loaded->config.data_dir);
+    call.method = "POST";
+    call.target = "/admin/cache/purge";
+    const Result<ServerAnswer> answer = call_server(call);
+    if (!answer.ok()) {
+        print_error(answer.error().message +
+                    "\n(the cache lives in the memory of a running gateway; "
+                    "name its data directory with --data-dir)");
+        return 1;
+    }
+    if (as_json) {
+        print(answer->body);
+        return answer->status == 200 ? 0 : 1;
+    }
+    JsonReader reader;
+    const auto body = reader.parse(answer->body);
+    const auto count = body.ok() ? body->find("purged") : std::nullopt;
+    if (answer->status != 200 || !count) {
+        print_error("the gateway answered " + std::to_string(answer->status));
+        return 1;
+    }
+    print("forgot " + std::to_string(count->as_integer().value_or(0)) + " answers\n");
+    return 0;
+}
+
+}  // namespace
+
+void add_cache(CLI::App& app, std::function<int()>& chosen) {
+    CLI::App* cache = app.add_subcommand("cache", "the answer cache of a running gateway");
+    cache->require_subcommand(1);
+    CLI::App* command = cache->add_subcommand("purge", "forget every cached answer");
+    const auto options = add_config_options(*command);
+    const auto as_json = std::make_shared<bool>(false);
+    command->add_flag("--json", *as_json, "as JSON");
+    command->callback([&chosen, options, as_json] {
+        chosen = [options, as_json] { return purge(*options, *as_json); };
+    });
+}
+
+}  // namespace sluice::app

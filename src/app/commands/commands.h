@@ -1,0 +1,22 @@
+// The commands of the binary. Each function declares one on `app` (name, help, options) and, when
+// it is the one that was asked for, puts what to run into `chosen`; that returns the exit code: 0
+// done, 1 it failed, 2 the command line or the configuration is wrong.
+#pragma once
+
+#include <functional>
+
+namespace CLI {
+class App;
+}
+
+namespace sluice::app {
+
+void add_serve(CLI::App& app, std::function<int()>& chosen);
+void add_check(CLI::App& app, std::function<int()>& chosen);
+void add_search(CLI::App& app, std::function<int()>& chosen);
+void add_tokens(CLI::App& app, std::function<int()>& chosen);
+void add_cache(CLI::App& app, std::function<int()>& chosen);
+void add_doctor(CLI::App& app, std::function<int()>& chosen);
+void add_version(CLI::App& app, std::function<int()>& chosen);
+
+}  // namespace sluice::app

@@ -1,0 +1,80 @@
+#include "app/commands/common.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <unistd.h>
+
+namespace sluice::app {
+
+std::shared_ptr<ConfigOptions> add_config_options(CLI::App& command) {
+    auto options = std::make_shared<ConfigOptions>();
+    command
+        .add_option("--config", options->config_file,
+                    "configuration file (default: sluice.toml in this directory, if it is there)")
+        ->type_name("FILE");
+    command
+        .add_option("--data-dir", options->data_dir,
+                    "where everything durable lives (default: ./sluice-data)")
+        ->type_name("DIR");
+    command
+        .add_option("--set", options->settings,
+                    "one setting, as in the file: --set cache.ttl_s=60 (may be repeated)")
+        ->type_name("KEY=VALUE");
+    return options;
+}
+
+ConfigSources ConfigOptions::sources() const {
+    ConfigSources sources;
+    if (!config_file.empty()) {
+        sources.file = config_file;
+    }
+    for (const std::string& setting : settings) {
+        const std::size_t equals = setting.find('=');
+        sources.overrides.push_back({setting.substr(0, equals),
+                                     equals == std::string::npos ? "" : setting.substr(equals + 1),
+                                     "--set " + setting.substr(0, equals)});
+    }
+    if (!data_dir.empty()) {
+        sources.overrides.push_back({"data_dir", data_dir, "--data-dir"});
+    }
+    if (!listen.empty()) {
+        sources.overrides.push_back({"server.listen", listen, "--listen"});
+    }
+    if (!log_level.empty()) {
+        sources.overrides.push_back({"log.level", log_level, "--log-level"});
+    }
+    return sources;
+}
+
+std::optional<LoadedConfig> load_or_explain(const ConfigOptions& options,
+                                            const Environment& environment) {
+    LoadedConfig loaded = load_config(options.sources(), environment);
+    if (loaded.errors.empty()) {
+        return loaded;
+    }
+    print_to_stderr(format_errors(loaded.errors));
+    print_error("the configuration has " + std::to_string(loaded.errors.size()) +
+                (loaded.errors.size() == 1 ? " mistake" : " mistakes") +
+                "; `sluice check` shows every setting");
+    return std::nullopt;
+}
+
+void print(const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+void print_to_stderr(const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void print_error(const std::string& text) {
+    print_to_stderr("sluice: " + text + "\n");
+}
+
+bool colours_wanted(const Environment& environment) {
+    return isatty(STDOUT_FILENO) == 1 && !environment.get("NO_COLOR") &&
+           environment.get("TERM").value_or("dumb") != "dumb";
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,44 @@
+// What several commands share: the options that say which configuration applies, and how output
+// looks.
+#pragma once
+
+#include "app/config.h"
+#include "base/environment.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace sluice::app {
+
+// --config, --data-dir and --set; `serve` adds the rest.
+struct ConfigOptions {
+    std::string config_file;
+    std::string data_dir;
+    std::string listen;
+    std::string log_level;
+    std::vector<std::string> settings;  // "server.max_body_bytes=2MiB"
+
+    ConfigSources sources() const;
+};
+
+// The options live as long as the returned object, which the command's callback keeps.
+std::shared_ptr<ConfigOptions> add_config_options(CLI::App& command);
+
+// Loads the configuration; prints every error to stderr and returns nothing when there are any.
+std::optional<LoadedConfig> load_or_explain(const ConfigOptions& options,
+                                            const Environment& environment);
+
+void print(const std::string& text);            // to stdout
+void print_to_stderr(const std::string& text);  // as it is
+void print_error(const std::string& text);      // to stderr, after "sluice: ", with a line break
+
+// Whether stdout is a terminal that colours may be sent to (NO_COLOR is respected).
+bool colours_wanted(const Environment& environment);
+
+}  // namespace sluice::app

@@ -1,0 +1,175 @@
+// `sluice doctor`: looks at everything a gateway needs on this machine and says what to mend.
+#include "access/sqlite_token_store.h"
+#include "app/commands/commands.h"
+#include "app/commands/common.h"
+#include "app/server_call.h"
+#include "app/wire.h"
+#include "base/json.h"
+#include "io/sqlite.h"
+
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <sys/resource.h>
+#include <vector>
+
+namespace sluice::app {
+
+namespace {
+
+enum class Finding : unsigned char { kGood, kHint, kBad };
+
+struct Check {
+    std::string name;
+    Finding finding;
+    std::string detail;
+};
+
+std::string_view word(Finding finding) {
+    switch (finding) {
+        case Finding::kGood:
+            return "ok";
+        case Finding::kHint:
+            return "hint";
+        case Finding::kBad:
+            return "bad";
+    }
+    SLUICE_ASSERT(false && "a Finding outside its enumeration");
+}
+
+Check check_data_dir(const std::string& data_dir) {
+    namespace fs = std::filesystem;
+    const Status ready = prepare_data_dir(data_dir);
+    if (!ready.ok()) {
+        return {"data directory", Finding::kBad, ready.error().message};
+    }
+    std::error_code error;
+    const auto open_to_all = fs::status(data_dir, error).permissions() &
+                             (fs::perms::group_write | fs::perms::others_write);
+    if (open_to_all != fs::perms::none) {
+        return {"data directory", Finding::kBad,
+                data_dir + " can be written by others; chmod 700 " + data_dir};
+    }
+    const auto space = fs::space(data_dir, error);
+    constexpr std::uintmax_t kLow = 100 * 1024 * 1024;
+    if (!error && space.available < kLow) {
+        return {"data directory", Finding::kBad, "less than 100 MiB are free below " + data_dir};
+    }
+    return {"data directory", Finding::kGood, data_dir};
+}
+
+Check check_tokens(const std::string& data_dir) {
+    auto connection = io::SqliteConnection::open(tokens_path(data_dir), access::token_schema());
+    if (!connection.ok()) {
+        return {"token store", Finding::kBad, connection.error().message};
+    }
+    const Status whole = connection->check_integrity();
+    return whole.ok() ? Check{"token store", Finding::kGood, tokens_path(data_dir)}
+                      : Check{"token store", Finding::kBad, whole.error().message};
+}
+
+Check check_keys(const Environment& environment) {
+    const std::size_t count = keys_from_environment(environment).size();
+    if (count == 0) {
+        return {"provider keys", Finding::kHint,
+                "none in this environment; set SERPER_API_KEYS or TAVILY_API_KEYS where the "
+                "gateway starts"};
+    }
+    return {"provider keys", Finding::kGood, std::to_string(count) + " in this environment"};
+}
+
+Check check_file_limit(std::size_t max_connections) {
+    rlimit limit{};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    const std::size_t wanted = max_connections + 512;
+    if (limit.rlim_cur < wanted) {
+        return {"open files", Finding::kHint,
+                "the limit is " + std::to_string(limit.rlim_cur) +
+                    ", server.max_connections wants " + std::to_string(wanted) +
+                    "; raise it with ulimit -n"};
+    }
+    return {"open files", Finding::kGood, std::to_string(limit.rlim_cur)};
+}
+
+Check check_gateway(const std::string& data_dir) {
+    ServerCall call;
+    call.socket_path = admin_socket_path(data_dir);
+    call.target = "/readyz";
+    call.timeout = Millis(3'000);
+    const Result<ServerAnswer> answer = call_server(call);
+    if (!answer.ok()) {
+        return {"gateway", Finding::kHint,
+                "none is running with this data directory; `sluice serve` starts one"};
+    }
+    if (answer->status == 200) {
+        return {"gateway", Finding::kGood, "running and ready"};
+    }
+    JsonReader reader;
+    const auto body = reader.parse(answer->body);
+    return {"gateway", Finding::kBad,
+            "running, not ready: " + std::string(body.ok() ? body->string_at("detail") : "")};
+}
+
+int doctor(const ConfigOptions& options, bool as_json) {
+    const SystemEnvironment environment;
+    const LoadedConfig loaded = load_config(options.sources(), environment);
+    std::vector<Check> checks;
+    for (const ConfigError& error : loaded.errors) {
+        checks.push_back({"configuration", Finding::kBad,
+                          error.where + ": " + error.key + ": " + error.message});
+    }
+    if (loaded.errors.empty()) {
+        const Config& config = loaded.config;
+        checks.push_back(
+            {"configuration", Finding::kGood, loaded.file.empty() ? "defaults" : loaded.file});
+        checks.push_back(check_data_dir(config.data_dir));
+        if (checks.back().finding != Finding::kBad) {
+            checks.push_back(check_tokens(config.data_dir));
+            checks.push_back(check_gateway(config.data_dir));
+        }
+        checks.push_back(check_keys(environment));
+        checks.push_back(check_file_limit(config.server.max_connections));
+    }
+    bool bad = false;
+    std::string out;
+    JsonWriter json(out);
+    if (as_json) {
+        json.begin_object().key("checks").begin_array();
+    }
+    for (const Check& check : checks) {
+        bad = bad || check.finding == Finding::kBad;
+        if (as_json) {
+            json.begin_object().field("name", check.name).field("finding", word(check.finding));
+            json.field("detail", check.detail).end_object();
+            continue;
+        }
+        std::string label(word(check.finding));
+        label.resize(6, ' ');
+        std::string name = check.name;
+        name.resize(std::max<std::size_t>(name.size(), 16), ' ');
+        out += label + name + "  " + check.detail + "\n";
+    }
+    if (as_json) {
+        json.end_array().field("ok", !bad).end_object();
+        out += "\n";
+    }
+    print(out);
+    return bad ? 1 : 0;
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, std::function<int()>& chosen) {
+    CLI::App* command = app.add_subcommand("doctor", "check this machine and say what to mend");
+    const auto options = add_config_options(*command);
+    const auto as_json = std::make_shared<bool>(false);
+    command->add_flag("--json", *as_json, "as JSON");
+    command->callback([&chosen, options, as_json] {
+        chosen = [options, as_json] { return doctor(*options, *as_json); };
+    });
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,297 @@
+// `sluice tokens add|list|revoke`: API tokens in the data directory's store. A running gateway
+// notices a change within a second, so the commands work the same beside one and without one.
+#include "access/sqlite_token_store.h"
+#include "access/token_store.h"
+#include "app/commands/commands.h"
+#include "app/commands/common.h"
+#include "app/wire.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/random.h"
+#include "io/sqlite_store.h"
+#include "obs/metrics.h"
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <charconv>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace sluice::app {
+
+namespace {
+
+struct AddOptions {
+    std::string label;
+    std::string scopes = "search";
+    std::string expires_in;
+    std::int64_t requests_per_minute = -1;
+};
+
+std::string padded(std::int64_t number, std::size_t width) {
+    std::string digits = std::to_string(number);
+    return digits.size() < width ? std::string(width - digits.size(), '0') + digits : digits;
+}
+
+std::string format_time(WallTime time) {
+    const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+    const auto day = std::chrono::floor<std::chrono::days>(seconds);
+    const std::chrono::year_month_day date(day);
+    const std::chrono::hh_mm_ss clock(seconds - day);
+    return padded(static_cast<int>(date.year()), 4) + "-" +
+           padded(static_cast<unsigned>(date.month()), 2) + "-" +
+           padded(static_cast<unsigned>(date.day()), 2) + "T" + padded(clock.hours().count(), 2) +
+           ":" + padded(clock.minutes().count(), 2) + ":" + padded(clock.seconds().count(), 2) +
+           "Z";
+}
+
+// The store of the configured data directory, for one command.
+class OpenStore {
+ public:
+    static Result<std::unique_ptr<OpenStore>> open(const std::string& data_dir) {
+        TRY_STATUS(prepare_data_dir(data_dir));
+        TRY(auto connection,
+            io::SqliteConnection::open(tokens_path(data_dir), access::token_schema()));
+        return std::unique_ptr<OpenStore>(new OpenStore(std::move(connection)));
+    }
+
+    // Runs one call on the store to its end.
+    template <class T>
+    Result<T> run(Task<Result<T>> task) {
+        std::optional<Result<T>> result;
+        std::exception_ptr error;
+        boost::asio::co_spawn(loop_, store_result(std::move(task), result),
+                              [&error](const std::exception_ptr& e) { error = e; });
+        loop_.run();
+        loop_.restart();
+        if (error) {
+            std::rethrow_exception(error);
+        }
+        return std::move(*result);
+    }
+
+    access::TokenStore& tokens() { return tokens_; }
+
+ private:
+    explicit OpenStore(io::SqliteConnection connection)
+        : file_("access", std::move(connection), metrics_), tokens_(file_, clock_, random_) {}
+
+    SystemClock clock_;
+    SystemRandom random_;
+    obs::Metrics metrics_;
+    boost::asio::io_context loop_{1};
+    io::SqliteStore file_;
+    access::SqliteTokenStore tokens_;
+};
+
+void write_record(JsonWriter& json, const access::TokenRecord& record) {
+    json.field("id", record.id).field("label", record.label);
+    json.field("scopes", record.scopes.to_string()).field("last4", record.last4);
+    json.field("created_at", format_time(record.created_at));
+    if (record.expires_at) {
+        json.field("expires_at", format_time(*record.expires_at));
+    }
+    if (record.revoked_at) {
+        json.field("revoked_at", format_time(*record.revoked_at));
+    }
+    if (record.requests_per_minute) {
+        json.field("requests_per_minute", *record.requests_per_minute);
+    }
+}
+
+// "30d", "12h", "90m", "45s".
+std::optional<std::chrono::seconds> parse_period(const std::string& text) {
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || number <= 0 || number > 100'000 ||
+        end + 1 != text.data() + text.size()) {
+        return std::nullopt;
+    }
+    switch (*end) {
+        case 's':
+            return std::chrono::seconds(number);
+        case 'm':
+            return std::chrono::minutes(number);
+        case 'h':
+            return std::chrono::hours(number);
+        case 'd':
+            return std::chrono::days(number);
+        default:
+            return std::nullopt;
+    }
+}
+
+int add(OpenStore& store, const AddOptions& options, bool as_json) {
+    access::NewToken token;
+    token.label = options.label;
+    const auto scopes = access::Scopes::parse(options.scopes);
+    if (!scopes) {
+        print_error("--scopes: expected some of search, status, admin, with commas");
+        return 2;
+    }
+    token.scopes = *scopes;
+    if (!options.expires_in.empty()) {
+        const auto period = parse_period(options.expires_in);
+        if (!period) {
+            print_error("--expires-in: expected a period such as 30d, 12h or 90m");
+            return 2;
+        }
+        token.expires_at = SystemClock().wall_now() + *period;
+    }
+    if (options.requests_per_minute >= 0) {
+        token.requests_per_minute = options.requests_per_minute;
+    }
+    const auto issued = store.run(store.tokens().add(std::move(token)));
+    if (!issued.ok()) {
+        print_error(issued.error().message);
+        return issued.error().code == Code::kInvalidRequest ? 2 : 1;
+    }
+    if (as_json) {
+        std::string out;
+        JsonWriter json(out);
+        json.begin_object().field("token", issued->token.reveal());
+        write_record(json, issued->record);
+        json.end_object();
+        print(out + "\n");
+        return 0;
+    }
+    print(std::string(issued->token.reveal()) + "\n");
+    print_to_stderr(
+        "token " + issued->record.id + " with scope " + issued->record.scopes.to_string() +
+        "; it is shown once and kept nowhere. Send it as: Authorization: Bearer TOKEN\n");
+    return 0;
+}
+
+std::string state_of(const access::TokenRecord& record, WallTime now) {
+    if (record.revoked_at) {
+        return "revoked " + format_time(*record.revoked_at);
+    }
+    if (!record.expires_at) {
+        return "active";
+    }
+    return (*record.expires_at <= now ? "expired " : "active until ") +
+           format_time(*record.expires_at);
+}
+
+int list(OpenStore& store, bool as_json) {
+    const auto set = store.run(store.tokens().load());
+    if (!set.ok()) {
+        print_error(set.error().message);
+        return 1;
+    }
+    std::string out;
+    if (as_json) {
+        JsonWriter json(out);
+        json.begin_object().key("tokens").begin_array();
+        for (const access::StoredToken& token : set->tokens) {
+            json.begin_object();
+            write_record(json, token.record);
+            json.end_object();
+        }
+        json.end_array().end_object();
+        print(out + "\n");
+        return 0;
+    }
+    if (set->tokens.empty()) {
+        print("no tokens; make one with `sluice tokens add`\n");
+        return 0;
+    }
+    const WallTime now = SystemClock().wall_now();
+    for (const access::StoredToken& token : set->tokens) {
+        const access::TokenRecord& record = token.record;
+        out += record.id + "  ..." + record.last4 + "  " + record.scopes.to_string() + "  " +
+               state_of(record, now) + (record.label.empty() ? "" : "  " + record.label) + "\n";
+    }
+    print(out);
+    return 0;
+}
+
+int revoke(OpenStore& store, const std::string& id, bool as_json) {
+    const auto record = store.run(store.tokens().revoke(id));
+    if (!record.ok()) {
+        print_error(record.error().message + "; `sluice tokens list` shows every id");
+        return 1;
+    }
+    std::string out;
+    if (as_json) {
+        JsonWriter json(out);
+        json.begin_object();
+        write_record(json, *record);
+        json.end_object();
+    } else {
+        out = "revoked " + record->id;
+    }
+    print(out + "\n");
+    return 0;
+}
+
+int with_store(const ConfigOptions& options, const std::function<int(OpenStore&)>& work) {
+    const SystemEnvironment environment;
+    const auto loaded = load_or_explain(options, environment);
+    if (!loaded) {
+        return 2;
+    }
+    auto store = OpenStore::open(loaded->config.data_dir);
+    if (!store.ok()) {
+        print_error(store.error().message);
+        return 1;
+    }
+    return work(**store);
+}
+
+}  // namespace
+
+void add_tokens(CLI::App& app, std::function<int()>& chosen) {
+    CLI::App* tokens = app.add_subcommand("tokens", "API tokens: add, list, revoke");
+    tokens->require_subcommand(1);
+    const auto as_json = std::make_shared<bool>(false);
+
+    CLI::App* add_command = tokens->add_subcommand("add", "make a token; it is printed once");
+    const auto add_config = add_config_options(*add_command);
+    const auto options = std::make_shared<AddOptions>();
+    add_command->add_option("--label", options->label, "what it is for");
+    add_command->add_option("--scopes", options->scopes, "of search, status, admin, with commas")
+        ->capture_default_str();
+    add_command->add_option("--expires-in", options->expires_in, "30d, 12h, 90m; default: never");
+    add_command->add_option("--requests-per-minute", options->requests_per_minute,
+                            "a limit of its own; 0 is none");
+    add_command->add_flag("--json", *as_json, "as JSON");
+    add_command->footer(
+        "Example: sluice tokens add --label crawler --scopes search --expires-in 90d");
+    add_command->callback([&chosen, add_config, options, as_json] {
+        chosen = [=] {
+            return with_store(*add_config,
+                              [&](OpenStore& s) { return add(s, *options, *as_json); });
+        };
+    });
+
+    CLI::App* list_command = tokens->add_subcommand("list", "every token, without its secret");
+    const auto list_config = add_config_options(*list_command);
+    list_command->add_flag("--json", *as_json, "as JSON");
+    list_command->callback([&chosen, list_config, as_json] {
+        chosen = [=] {
+            return with_store(*list_config, [&](OpenStore& s) { return list(s, *as_json); });
+        };
+    });
+
+    CLI::App* revoke_command = tokens->add_subcommand("revoke", "refuse a token from now on");
+    const auto revoke_config = add_config_options(*revoke_command);
+    const auto id = std::make_shared<std::string>();
+    revoke_command->add_option("id", *id, "as `sluice tokens list` shows it")->required();
+    revoke_command->add_flag("--json", *as_json, "as JSON");
+    revoke_command->callback([&chosen, revoke_config, id, as_json] {
+        chosen = [=] {
+            return with_store(*revoke_config,
+                              [&](OpenStore& s) { return revoke(s, *id, *as_json); });
+        };
+    });
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,98 @@
+#include "app/config.h"
+
+#include "base/text.h"
+#include "web/provider.h"
+
+namespace sluice::app {
+
+namespace {
+
+constexpr std::string_view kDefaultFile = "sluice.toml";
+constexpr std::size_t kMaxFileBytes = 1024 * 1024;
+
+// The file that was named must be there; the default one may be absent.
+void add_file(ConfigLayers& layers, const ConfigSources& sources, const Environment& environment,
+              LoadedConfig& loaded) {
+    const std::string path = sources.file.value_or(std::string(kDefaultFile));
+    Result<std::string> text = environment.read_file(path, kMaxFileBytes);
+    if (text.ok()) {
+        loaded.file = path;
+        layers.add_file(path, *text);
+        return;
+    }
+    if (sources.file || text.error().code != Code::kNotFound) {
+        loaded.errors.push_back({path, "", text.error().message});
+    }
+}
+
+}  // namespace
+
+Config Config::read(ConfigReader& in) {
+    Config c;
+    in.text({"data_dir", "where everything durable lives"}, c.data_dir);
+    ConfigReader log = in.section("log");
+    log.choice({"level", "the least important lines that are written", "LOG_LEVEL", false},
+               c.log_level,
+               {{"debug", obs::Level::kDebug},
+                {"info", obs::Level::kInfo},
+                {"warn", obs::Level::kWarn},
+                {"error", obs::Level::kError}});
+    ConfigReader server = in.section("server");
+    c.server = io::HttpServerConfig::read(server);
+    ConfigReader upstream = in.section("upstream");
+    c.upstream = io::HttpClientConfig::read(upstream);
+    c.access = access::AccessConfig::read(in);
+    c.web = web::WebConfig::read(in);
+    c.web.max_response_bytes = c.upstream.max_response_bytes;
+    if (c.data_dir.empty()) {
+        in.fail("data_dir", "expected the path of a directory");
+    }
+    return c;
+}
+
+LoadedConfig load_config(const ConfigSources& sources, const Environment& environment) {
+    LoadedConfig loaded;
+    ConfigLayers layers;
+    add_file(layers, sources, environment, loaded);
+    layers.add_environment(environment);
+    for (const ConfigSources::Override& value : sources.overrides) {
+        layers.add_override(value.path, value.value, value.flag);
+    }
+    ConfigReader reader(layers);
+    loaded.config = Config::read(reader);
+    layers.finish();
+    loaded.errors.insert(loaded.errors.end(), layers.errors().begin(), layers.errors().end());
+    loaded.settings = layers.settings();
+    return loaded;
+}
+
+std::string format_errors(const std::vector<ConfigError>& errors) {
+    std::string text;
+    for (const ConfigError& error : errors) {
+        text += error.where;
+        if (!error.key.empty()) {
+            text += ": " + error.key;
+        }
+        text += ": " + error.message + "\n";
+    }
+    return text;
+}
+
+std::vector<std::pair<std::string, Secret>> keys_from_environment(const Environment& environment) {
+    std::vector<std::pair<std::string, Secret>> keys;
+    for (const web::Provider* provider : web::all_providers()) {
+        const web::ProviderSpec& spec = provider->spec();
+        for (std::string_view variable : {spec.keys_variable, spec.key_variable}) {
+            const auto value = environment.get(std::string(variable));
+            if (!value) {
+                continue;
+            }
+            for (std::string_view key : split_list(*value)) {
+                keys.emplace_back(spec.name, Secret(std::string(key)));
+            }
+        }
+    }
+    return keys;
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,58 @@
+// The whole configuration: every mechanism's settings, read from file, environment and command
+// line.
+#pragma once
+
+#include "access/access.h"
+#include "base/config_reader.h"
+#include "base/environment.h"
+#include "io/http_client.h"
+#include "io/http_server.h"
+#include "obs/log.h"
+#include "web/config.h"
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::app {
+
+struct Config {
+    std::string data_dir = "./sluice-data";
+    obs::Level log_level = obs::Level::kInfo;
+    io::HttpServerConfig server;
+    io::HttpClientConfig upstream;
+    access::AccessConfig access;
+    web::WebConfig web;
+
+    static Config read(ConfigReader& in);
+};
+
+// What a command line gives: where the file is, and values that win over everything.
+struct ConfigSources {
+    std::optional<std::string> file;  // --config; without it ./sluice.toml if that exists
+    struct Override {
+        std::string path;  // "server.listen"
+        std::string value;
+        std::string flag;  // "--listen"
+    };
+    std::vector<Override> overrides;
+};
+
+struct LoadedConfig {
+    Config config;
+    std::vector<ConfigError> errors;         // empty: the configuration is good
+    std::vector<EffectiveSetting> settings;  // what is in force and where it came from
+    std::string file;                        // the file that was read, or empty
+};
+
+// Reads every layer. Problems are in `errors`, all of them at once; it never throws.
+LoadedConfig load_config(const ConfigSources& sources, const Environment& environment);
+
+// The errors as people read them, one a line, each with where, key and what was expected.
+std::string format_errors(const std::vector<ConfigError>& errors);
+
+// Keys from the environment: (provider, secret) in order of provider.
+std::vector<std::pair<std::string, Secret>> keys_from_environment(const Environment& environment);
+
+}  // namespace sluice::app

@@ -1,0 +1,64 @@
+// Prints the pages that are generated from declarations in the code; tools/generate writes them to
+// their files and a test compares.
+#include "access/metrics.h"
+#include "app/config.h"
+#include "app/version.h"
+#include "base/config_render.h"
+#include "io/http_client_metrics.h"
+#include "io/http_server_metrics.h"
+#include "io/sqlite_metrics.h"
+#include "obs/metrics.h"
+#include "surface/common/errors.h"
+#include "surface/rest/openapi.h"
+#include "web/metrics.h"
+
+#include <cstdio>
+#include <map>
+#include <string>
+
+namespace {
+
+using namespace sluice;
+
+// No variables and no files: what is left are the defaults.
+class EmptyEnvironment final : public Environment {
+ public:
+    std::optional<std::string> get(const std::string&) const override { return std::nullopt; }
+    std::map<std::string, std::string> all() const override { return {}; }
+    Result<std::string> read_file(const std::string& path, std::size_t) const override {
+        return Error{Code::kNotFound, Blame::kCaller, path, {}};
+    }
+};
+
+std::string all_metrics() {
+    std::vector<const obs::MetricSpec*> specs;
+    for (const auto& side : {access::access_metrics(), io::http_client_metrics(),
+                             io::http_server_metrics(), io::sqlite_metrics(), web::web_metrics()}) {
+        specs.insert(specs.end(), side.begin(), side.end());
+    }
+    return obs::describe_metrics(specs);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const std::string page = argc == 2 ? argv[1] : "";
+    const auto settings = app::load_config({}, EmptyEnvironment()).settings;
+    std::string text;
+    if (page == "example") {
+        text = render_example(settings);
+    } else if (page == "settings") {
+        text = render_reference(settings);
+    } else if (page == "metrics") {
+        text = all_metrics();
+    } else if (page == "errors") {
+        text = surface::describe_errors();
+    } else if (page == "openapi") {
+        text = surface::render_openapi(app::kVersion);
+    } else {
+        std::fputs("usage: sluice_docs example|settings|metrics|errors|openapi\n", stderr);
+        return 2;
+    }
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return 0;
+}

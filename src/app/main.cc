@@ -1,0 +1,39 @@
+// The command line: which command runs. Each command is a file in app/commands/.
+#include "app/commands/commands.h"
+#include "app/version.h"
+
+#include <CLI/CLI.hpp>
+#include <sodium.h>
+
+#include <cstdio>
+#include <functional>
+#include <string>
+
+int main(int argc, char** argv) {
+    if (sodium_init() < 0) {
+        std::fputs("sluice: libsodium can't be initialised\n", stderr);
+        return 1;
+    }
+    CLI::App app{
+        "Sluice: one door for every search.\n\nStart with `sluice serve`, then `sluice search "
+        "\"...\"`.",
+        "sluice"};
+    app.require_subcommand(1);
+    app.set_version_flag("--version", std::string(sluice::app::kVersion));
+    app.failure_message(CLI::FailureMessage::help);
+    std::function<int()> chosen;
+    sluice::app::add_serve(app, chosen);
+    sluice::app::add_check(app, chosen);
+    sluice::app::add_search(app, chosen);
+    sluice::app::add_tokens(app, chosen);
+    sluice::app::add_cache(app, chosen);
+    sluice::app::add_doctor(app, chosen);
+    sluice::app::add_version(app, chosen);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        // Help and version end with 0; a wrong command line with 2.
+        return app.exit(error) == 0 ? 0 : 2;
+    }
+    return chosen();
+}

@@ -1,0 +1,29 @@
+// How a command talks to a running gateway: one request over the admin socket or over TCP.
+#pragma once
+
+#include "base/result.h"
+#include "base/secret.h"
+
+#include <string>
+
+namespace sluice::app {
+
+struct ServerCall {
+    std::string socket_path;  // the admin socket; or, when empty, `url`
+    std::string url;          // "http://127.0.0.1:8080"
+    std::string method = "GET";
+    std::string target = {};
+    std::string body = {};  // JSON
+    Secret token = {};      // sent as a bearer token unless it is empty
+    Millis timeout{60'000};
+};
+
+struct ServerAnswer {
+    int status = 0;
+    std::string body;
+};
+
+// Blocks the calling thread. kUnavailable when nobody listens there.
+Result<ServerAnswer> call_server(const ServerCall& call);
+
+}  // namespace sluice::app

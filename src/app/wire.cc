@@ -1,0 +1,258 @@
+#include "app/wire.h"
+
+#include "access/access.h"
+#include "access/sqlite_token_store.h"
+#include "access/token_watch.h"
+#include "app/version.h"
+#include "io/address.h"
+#include "io/http_client.h"
+#include "io/http_server.h"
+#include "io/sqlite_store.h"
+#include "obs/metrics.h"
+#include "surface/all.h"
+#include "web/keys.h"
+#include "web/search.h"
+
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_future.hpp>
+
+#include <filesystem>
+#include <future>
+#include <optional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace sluice::app {
+
+namespace asio = boost::asio;
+
+namespace {
+
+// "127.0.0.1:8080" -> "127.0.0.1", "[::1]:8080" -> "::1".
+std::string host_of(std::string_view listen) {
+    std::string_view host = listen.substr(0, listen.rfind(':'));
+    if (host.starts_with('[') && host.ends_with(']')) {
+        host = host.substr(1, host.size() - 2);
+    }
+    return std::string(host);
+}
+
+bool is_loopback_host(const std::string& host) {
+    const auto address = io::Address::parse(host);
+    return address ? address->is_loopback() : host == "localhost";
+}
+
+void log_exception(const obs::Log& log, const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::exception& e) {
+        log.error("task_failed", {{"reason", e.what()}});
+    } catch (...) {
+        log.error("task_failed", {{"reason", "an exception of an unknown type"}});
+    }
+}
+
+}  // namespace
+
+std::string admin_socket_path(const std::string& data_dir) {
+    return data_dir + "/sluice.sock";
+}
+
+std::string tokens_path(const std::string& data_dir) {
+    return data_dir + "/access.db";
+}
+
+Status prepare_data_dir(const std::string& data_dir) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const bool made = fs::create_directories(data_dir, error);
+    if (!error && made) {
+        fs::permissions(data_dir, fs::perms::owner_all, error);
+    }
+    if (!error && !fs::is_directory(data_dir, error)) {
+        error = std::make_error_code(std::errc::not_a_directory);
+    }
+    if (error) {
+        return Error{Code::kUnavailable,
+                     Blame::kGateway,
+                     "cannot use the data directory " + data_dir + ": " + error.message() +
+                         "; choose another one with --data-dir",
+                     {}};
+    }
+    return {};
+}
+
+// Members are in dependency order: each may use what stands above it.
+struct Gateway::Parts {
+    Parts(Config c, const Environment& environment_in, Clock& clock_in, Random& random_in,
+          obs::Log& log_in)
+        : config(std::move(c)),
+          environment(environment_in),
+          clock(clock_in),
+          random(random_in),
+          log(log_in),
+          http(control.get_executor(), config.upstream, clock, log, metrics),
+          tasks(control.get_executor(),
+                [this](const std::exception_ptr& error) { log_exception(log, error); }) {}
+
+    Status open_stores();
+    void build_planes();
+    void run_control();
+    void stop_control();
+    Task<void> stop_tasks();
+
+    // Runs `task` on the control loop and waits for it, from the main thread.
+    void on_control(Task<void> task) {
+        asio::co_spawn(control, std::move(task), asio::use_future).get();
+    }
+    template <class T>
+    T on_control(Task<T> task) {
+        std::optional<T> result;
+        on_control(store_result(std::move(task), result));
+        return std::move(*result);
+    }
+
+    Config config;
+    const Environment& environment;
+    Clock& clock;
+    Random& random;
+    obs::Log& log;
+    obs::Metrics metrics;
+    asio::io_context control{1};
+    io::CurlHttpClient http;
+    TaskScope tasks;
+    asio::cancellation_signal stop_watch;
+    access::TokenTable tokens;
+    std::unique_ptr<io::SqliteStore> token_file;
+    std::unique_ptr<access::SqliteTokenStore> token_store;
+    std::unique_ptr<access::TokenWatch> token_watch;
+    std::unique_ptr<access::Access> access;
+    web::KeyPool keys;
+    std::size_t key_count = 0;
+    std::unique_ptr<web::Search> search;
+    std::unique_ptr<surface::SearchDoor> search_door;
+    std::unique_ptr<surface::OpsDoor> ops_door;
+    std::unique_ptr<surface::Router> router;
+    std::unique_ptr<io::HttpServer> server;
+    std::optional<Secret> first_token;
+    std::optional<asio::executor_work_guard<asio::io_context::executor_type>> control_work;
+    std::thread control_thread;
+};
+
+Gateway::Gateway(Config config, const Environment& environment, Clock& clock, Random& random,
+                 obs::Log& log)
+    : parts_(std::make_unique<Parts>(std::move(config), environment, clock, random, log)) {}
+
+Gateway::~Gateway() {
+    drain();
+}
+
+Status Gateway::Parts::open_stores() {
+    TRY_STATUS(prepare_data_dir(config.data_dir));
+    TRY(auto connection,
+        io::SqliteConnection::open(tokens_path(config.data_dir), access::token_schema()));
+    token_file = std::make_unique<io::SqliteStore>("access", std::move(connection), metrics);
+    token_store = std::make_unique<access::SqliteTokenStore>(*token_file, clock, random);
+    token_watch = std::make_unique<access::TokenWatch>(*token_store, tokens, clock, log, metrics);
+    return {};
+}
+
+void Gateway::Parts::build_planes() {
+    std::vector<std::string> hosts;
+    bool loopback_only = true;
+    for (const std::string& listen : config.server.listen) {
+        hosts.push_back(host_of(listen));
+        loopback_only = loopback_only && is_loopback_host(hosts.back());
+    }
+    access = std::make_unique<access::Access>(config.access, loopback_only, std::move(hosts),
+                                              tokens, clock, metrics);
+    for (auto& [provider, secret] : keys_from_environment(environment)) {
+        keys.add(provider, std::move(secret));
+        key_count += 1;
+    }
+    search = std::make_unique<web::Search>(control.get_executor(), config.web, *access, keys, http,
+                                           clock, log, metrics);
+    search_door = std::make_unique<surface::SearchDoor>(*search, *access, clock);
+    ops_door =
+        std::make_unique<surface::OpsDoor>(*search, *access, metrics, clock, std::string(kVersion));
+    router =
+        std::make_unique<surface::Router>(surface::all_routes(*search_door, *ops_door), *access);
+    server = std::make_unique<io::HttpServer>(config.server, *router, clock, random, log, metrics);
+    server->add_unix_socket(admin_socket_path(config.data_dir));
+}
+
+void Gateway::Parts::run_control() {
+    control_work.emplace(control.get_executor());
+    control_thread = std::thread([this] { control.run(); });
+}
+
+Task<void> Gateway::Parts::stop_tasks() {
+    if (search) {
+        co_await search->stop();
+    }
+    tasks.close();
+    stop_watch.emit(asio::cancellation_type::terminal);
+    co_await tasks.join();
+}
+
+void Gateway::Parts::stop_control() {
+    if (!control_thread.joinable()) {
+        return;
+    }
+    on_control(stop_tasks());
+    control_work.reset();
+    control_thread.join();
+}
+
+Status Gateway::start() {
+    Parts& parts = *parts_;
+    TRY_STATUS(parts.open_stores());
+    parts.build_planes();
+    parts.run_control();
+    TRY_STATUS(parts.on_control(parts.token_watch->refresh()));
+    const bool open_to_others =
+        std::any_of(parts.config.server.listen.begin(), parts.config.server.listen.end(),
+                    [](const std::string& listen) { return !is_loopback_host(host_of(listen)); });
+    if (open_to_others) {
+        TRY(parts.first_token, parts.on_control(access::ensure_admin_token(*parts.token_store)));
+        TRY_STATUS(parts.on_control(parts.token_watch->refresh()));
+    }
+    asio::post(parts.control,
+               [&parts] { parts.tasks.spawn(parts.token_watch->run(), parts.stop_watch); });
+    return parts.server->start();
+}
+
+std::vector<std::string> Gateway::addresses() const {
+    return parts_->server->addresses();
+}
+
+std::optional<Secret> Gateway::first_admin_token() {
+    return std::exchange(parts_->first_token, {});
+}
+
+std::size_t Gateway::key_count() const {
+    return parts_->key_count;
+}
+
+void Gateway::reload(Config config) {
+    parts_->server->reconfigure(config.server);
+    parts_->access->reconfigure(config.access);
+    parts_->search->reconfigure(config.web);
+    parts_->log.set_lowest(config.log_level);
+}
+
+void Gateway::drain() {
+    if (parts_->ops_door) {
+        parts_->ops_door->start_draining();
+    }
+    if (parts_->server) {
+        parts_->server->drain();
+    }
+    parts_->stop_control();
+}
+
+}  // namespace sluice::app

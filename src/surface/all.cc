@@ -1,0 +1,21 @@
+#include "surface/all.h"
+
+namespace sluice::surface {
+
+std::vector<Route> all_routes(SearchDoor& search, OpsDoor& ops) {
+    using io::HttpRequest;
+    using io::Method;
+    return {
+        {Method::kPost, "/v1/search", [&](const HttpRequest& r) { return search.post(r); }},
+        {Method::kGet, "/v1/search", [&](const HttpRequest& r) { return search.get(r); }},
+        {Method::kGet, "/v1/status", [&](const HttpRequest& r) { return ops.status(r); }},
+        {Method::kGet, "/healthz", [&](const HttpRequest& r) { return ops.healthz(r); }},
+        {Method::kGet, "/readyz", [&](const HttpRequest& r) { return ops.readyz(r); }},
+        {Method::kGet, "/metrics", [&](const HttpRequest& r) { return ops.metrics(r); }},
+        {Method::kGet, "/openapi.json", [&](const HttpRequest& r) { return ops.openapi(r); }},
+        {Method::kPost, "/admin/cache/purge",
+         [&](const HttpRequest& r) { return ops.purge_cache(r); }, true},
+    };
+}
+
+}  // namespace sluice::surface

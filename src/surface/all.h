@@ -1,0 +1,15 @@
+// Every door of the program, in one list.
+#pragma once
+
+#include "surface/common/router.h"
+#include "surface/rest/ops.h"
+#include "surface/rest/search.h"
+
+#include <vector>
+
+namespace sluice::surface {
+
+// The doors outlive the routes.
+std::vector<Route> all_routes(SearchDoor& search, OpsDoor& ops);
+
+}  // namespace sluice::surface

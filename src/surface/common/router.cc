@@ -1,0 +1,104 @@
+#include "surface/common/router.h"
+
+#include "surface/common/errors.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+namespace sluice::surface {
+
+namespace {
+
+void add_common_headers(io::HttpResponse& response, std::string_view cors_origin) {
+    response.headers += "X-Content-Type-Options: nosniff\r\n";
+    if (!cors_origin.empty()) {
+        response.headers.append("Access-Control-Allow-Origin: ").append(cors_origin);
+        response.headers +=
+            "\r\nVary: Origin\r\nAccess-Control-Expose-Headers: Retry-After, "
+            "X-Request-Id\r\n";
+    }
+}
+
+Task<io::HttpResponse> with_common_headers(Task<io::HttpResponse> task, std::string cors_origin) {
+    io::HttpResponse response = co_await std::move(task);
+    add_common_headers(response, cors_origin);
+    co_return response;
+}
+
+}  // namespace
+
+Router::Router(std::vector<Route> routes, access::Access& access) : access_(access) {
+    for (Route& route : routes) {
+        Endpoint& endpoint = endpoints_[route.path];
+        endpoint.admin_socket_only = route.admin_socket_only;
+        endpoint.routes.push_back(std::move(route));
+    }
+    for (auto& [path, endpoint] : endpoints_) {
+        std::set<std::string_view> methods = {"OPTIONS"};
+        for (const Route& route : endpoint.routes) {
+            methods.insert(to_string(route.method));
+            if (route.method == io::Method::kGet) {
+                methods.insert("HEAD");
+            }
+        }
+        for (std::string_view method : methods) {
+            endpoint.allow.append(endpoint.allow.empty() ? "" : ", ").append(method);
+        }
+    }
+}
+
+io::HttpReply Router::handle(const io::HttpRequest& request) {
+    const auto found = endpoints_.find(request.path);
+    if (found == endpoints_.end() ||
+        (found->second.admin_socket_only && !request.over_unix_socket)) {
+        io::HttpResponse response = problem(
+            Error{Code::kNotFound, Blame::kCaller, "no such path; /openapi.json lists them", {}},
+            request.context.id);
+        add_common_headers(response, {});
+        return response;
+    }
+    std::string_view cors_origin;
+    if (request.header("Origin")) {
+        cors_origin = access_.allowed_origin(access_.credentials_of(request));
+    }
+    io::HttpReply reply = dispatch(found->second, request);
+    if (auto* response = std::get_if<io::HttpResponse>(&reply)) {
+        add_common_headers(*response, cors_origin);
+        return reply;
+    }
+    return with_common_headers(std::get<Task<io::HttpResponse>>(std::move(reply)),
+                               std::string(cors_origin));
+}
+
+io::HttpReply Router::dispatch(const Endpoint& endpoint, const io::HttpRequest& request) {
+    const io::Method method =
+        request.method == io::Method::kHead ? io::Method::kGet : request.method;
+    for (const Route& route : endpoint.routes) {
+        if (route.method == method) {
+            return route.handler(request);
+        }
+    }
+    io::HttpResponse response;
+    if (method == io::Method::kOptions) {
+        response.status = 204;
+        response.headers = "Allow: " + endpoint.allow +
+                           "\r\nAccess-Control-Allow-Methods: " + endpoint.allow +
+                           "\r\nAccess-Control-Allow-Headers: Authorization, Content-Type, "
+                           "X-Api-Key, traceparent\r\nAccess-Control-Max-Age: 600\r\n";
+        return response;
+    }
+    response = problem(
+        Error{Code::kMethodNotAllowed, Blame::kCaller, "this path takes " + endpoint.allow, {}},
+        request.context.id);
+    response.headers += "Allow: " + endpoint.allow + "\r\n";
+    return response;
+}
+
+io::HttpResponse Router::refuse(const Error& error, const RequestId& id) {
+    io::HttpResponse response = problem(error, id);
+    add_common_headers(response, {});
+    return response;
+}
+
+}  // namespace sluice::surface

@@ -1,0 +1,307 @@
+#include "surface/rest/openapi.h"
+
+#include "base/json.h"
+#include "surface/common/errors.h"
+#include "surface/rest/search_fields.h"
+
+#include <string>
+
+namespace sluice::surface {
+
+namespace {
+
+// Line breaks and two spaces per level, so that a change of the file is a readable diff.
+std::string indent(std::string_view compact) {
+    std::string out;
+    std::size_t depth = 0;
+    bool in_string = false;
+    for (std::size_t i = 0; i < compact.size(); ++i) {
+        const char c = compact[i];
+        if (in_string) {
+            out.push_back(c);
+            if (c == '\\') {
+                out.push_back(compact[++i]);
+            } else if (c == '"') {
+                in_string = false;
+            }
+            continue;
+        }
+        const bool closes_empty =
+            i + 1 < compact.size() && (compact[i + 1] == '}' || compact[i + 1] == ']');
+        switch (c) {
+            case '"':
+                in_string = true;
+                out.push_back(c);
+                break;
+            case '{':
+            case '[':
+                out.push_back(c);
+                depth += 1;
+                if (closes_empty) {
+                    out.push_back(compact[++i]);
+                    depth -= 1;
+                } else {
+                    out.append("\n").append(depth * 2, ' ');
+                }
+                break;
+            case '}':
+            case ']':
+                depth -= 1;
+                out.append("\n").append(depth * 2, ' ').push_back(c);
+                break;
+            case ',':
+                out.append(",\n").append(depth * 2, ' ');
+                break;
+            case ':':
+                out.append(": ");
+                break;
+            default:
+                out.push_back(c);
+        }
+    }
+    out.push_back('\n');
+    return out;
+}
+
+void write_schema(JsonWriter& json, const SearchField& field) {
+    json.begin_object();
+    switch (field.type) {
+        case FieldType::kText:
+            json.field("type", "string");
+            break;
+        case FieldType::kInteger:
+            json.field("type", "integer").field("minimum", field.min).field("maximum", field.max);
+            break;
+        case FieldType::kBoolean:
+            json.field("type", "boolean");
+            break;
+        case FieldType::kTextList:
+            json.field("type", "array")
+                .key("items")
+                .begin_object()
+                .field("type", "string")
+                .end_object();
+            break;
+    }
+    if (!field.choices.empty()) {
+        json.key("enum").begin_array();
+        for (std::string_view choice : field.choices) {
+            json.value(choice);
+        }
+        json.end_array();
+    }
+    json.field("description", field.help).end_object();
+}
+
+void write_json_response(JsonWriter& json, std::string_view status, std::string_view description,
+                         std::string_view media_type, std::string_view schema) {
+    json.key(status).begin_object().field("description", description);
+    json.key("content").begin_object().key(media_type).begin_object();
+    json.key("schema").begin_object();
+    json.field("$ref", "#/components/schemas/" + std::string(schema));
+    json.end_object().end_object().end_object().end_object();
+}
+
+void write_search_responses(JsonWriter& json) {
+    json.key("responses").begin_object();
+    write_json_response(json, "200", "The results; an empty list is an answer too.",
+                        "application/json", "SearchAnswer");
+    write_json_response(json, "default", "An error; `code` and `blame` say which and whose.",
+                        "application/problem+json", "Problem");
+    json.end_object();
+}
+
+void write_search(JsonWriter& json) {
+    json.key("/v1/search").begin_object();
+    json.key("post").begin_object().field("operationId", "search");
+    json.field("summary", "Search the web through the providers of a lane.");
+    json.key("requestBody").begin_object().field("required", true);
+    json.key("content").begin_object().key("application/json").begin_object();
+    json.key("schema")
+        .begin_object()
+        .field("$ref", "#/components/schemas/SearchRequest")
+        .end_object();
+    json.end_object().end_object().end_object();
+    write_search_responses(json);
+    json.end_object();
+    json.key("get").begin_object().field("operationId", "searchByQuery");
+    json.field("summary", "The same by query string; `q` stands for `query`, lists have commas.");
+    json.key("parameters").begin_array();
+    for (const SearchField& field : search_fields()) {
+        json.begin_object();
+        json.field("name", field.name == "query" ? std::string_view("q") : field.name);
+        json.field("in", "query").field("required", field.name == "query");
+        if (field.type == FieldType::kTextList) {
+            json.field("style", "form").field("explode", false);
+        }
+        json.key("schema");
+        write_schema(json, field);
+        json.end_object();
+    }
+    json.end_array();
+    write_search_responses(json);
+    json.end_object().end_object();
+}
+
+void write_plain_path(JsonWriter& json, std::string_view path, std::string_view operation,
+                      std::string_view summary, std::string_view media_type) {
+    json.key(path).begin_object().key("get").begin_object();
+    json.field("operationId", operation).field("summary", summary);
+    json.key("responses")
+        .begin_object()
+        .key("200")
+        .begin_object()
+        .field("description", "As the summary says.");
+    json.key("content").begin_object().key(media_type).begin_object().end_object().end_object();
+    json.end_object();
+    write_json_response(json, "default", "An error.", "application/problem+json", "Problem");
+    json.end_object().end_object().end_object();
+}
+
+void write_property(JsonWriter& json, std::string_view name, std::string_view type,
+                    std::string_view description) {
+    json.key(name)
+        .begin_object()
+        .field("type", type)
+        .field("description", description)
+        .end_object();
+}
+
+void write_request_schema(JsonWriter& json) {
+    json.key("SearchRequest")
+        .begin_object()
+        .field("type", "object")
+        .field("additionalProperties", false);
+    json.key("required").begin_array().value("query").end_array();
+    json.key("properties").begin_object();
+    for (const SearchField& field : search_fields()) {
+        json.key(field.name);
+        write_schema(json, field);
+    }
+    json.end_object().end_object();
+}
+
+void write_answer_schema(JsonWriter& json) {
+    json.key("SearchAnswer")
+        .begin_object()
+        .field("type", "object")
+        .key("properties")
+        .begin_object();
+    write_property(json, "request_id", "string", "Names this request in logs.");
+    write_property(json, "cached", "boolean", "Whether the answer came from the cache.");
+    write_property(json, "stale", "boolean",
+                   "Whether it is past its age, since every provider failed.");
+    write_property(json, "degraded", "boolean",
+                   "Set when the answer is empty and some providers failed.");
+    write_property(json, "elapsed_ms", "number", "From the request's head to the answer.");
+    write_property(json, "object", "string", "Always `search`.");
+    write_property(json, "query", "string", "The query, trimmed.");
+    write_property(json, "lane", "string", "The lane that served it.");
+    write_property(json, "provider", "string", "Who gave the results.");
+    write_property(json, "answer", "string",
+                   "A short written answer, where one was asked for and given.");
+    json.key("results").begin_object().field("type", "array").key("items").begin_object();
+    json.field("$ref", "#/components/schemas/Hit").end_object().end_object();
+    json.key("attempts")
+        .begin_object()
+        .field("type", "array")
+        .field("description", "With `trace`: every call to a provider, in order.");
+    json.key("items")
+        .begin_object()
+        .field("$ref", "#/components/schemas/Attempt")
+        .end_object()
+        .end_object();
+    json.end_object().end_object();
+
+    json.key("Hit").begin_object().field("type", "object").key("properties").begin_object();
+    write_property(json, "url", "string", "As the provider gave it.");
+    write_property(json, "title", "string", "Plain text.");
+    write_property(json, "snippet", "string", "Plain text; may be empty.");
+    write_property(json, "rank", "integer", "From 1.");
+    write_property(json, "provider", "string", "Who found it.");
+    write_property(json, "site", "string", "Host without a leading www.");
+    write_property(json, "score", "number",
+                   "The provider's own; not comparable between providers.");
+    write_property(json, "published_at", "string", "RFC 3339, where it is known.");
+    write_property(json, "content", "string",
+                   "Text of the page, where it was asked for and given.");
+    json.end_object().end_object();
+
+    json.key("Attempt").begin_object().field("type", "object").key("properties").begin_object();
+    write_property(json, "provider", "string", "Who was called or passed over.");
+    json.key("key_id")
+        .begin_object()
+        .key("type")
+        .begin_array()
+        .value("string")
+        .value("null")
+        .end_array();
+    json.field("description", "Which key, by its id; null when none was taken.").end_object();
+    write_property(json, "outcome", "string", "How it ended.");
+    write_property(json, "blame", "string", "Whose fault a failure was.");
+    write_property(json, "status", "integer", "HTTP status, where there was an answer.");
+    write_property(json, "latency_ms", "integer", "How long it took.");
+    write_property(json, "detail", "string", "The provider's own words, shortened.");
+    json.end_object().end_object();
+}
+
+void write_problem_schema(JsonWriter& json) {
+    json.key("Problem").begin_object().field("type", "object").key("properties").begin_object();
+    write_property(json, "type", "string", "A URN that names the code.");
+    write_property(json, "title", "string", "The same for every error of the code.");
+    write_property(json, "status", "integer", "The HTTP status.");
+    write_property(json, "detail", "string", "What was wrong this time.");
+    json.key("code").begin_object().field("type", "string").key("enum").begin_array();
+    for (const ErrorRow& row : all_error_rows()) {
+        json.value(to_string(row.code));
+    }
+    json.end_array().end_object();
+    write_property(json, "request_id", "string", "Names this request in logs.");
+    json.key("blame").begin_object().field("type", "string").key("enum").begin_array();
+    for (Blame blame :
+         {Blame::kCaller, Blame::kKey, Blame::kProvider, Blame::kGateway, Blame::kTenant}) {
+        json.value(to_string(blame));
+    }
+    json.end_array().end_object();
+    write_property(json, "retry_after_ms", "integer", "When trying again makes sense.");
+    json.end_object().end_object();
+}
+
+}  // namespace
+
+std::string render_openapi(std::string_view version) {
+    std::string compact;
+    JsonWriter json(compact);
+    json.begin_object().field("openapi", "3.1.0");
+    json.key("info").begin_object().field("title", "Sluice").field("version", version);
+    json.field("description", "One door for every search.").end_object();
+    json.key("paths").begin_object();
+    write_search(json);
+    write_plain_path(json, "/v1/status", "status", "Lanes, cache, keys and providers.",
+                     "application/json");
+    write_plain_path(json, "/healthz", "healthz", "200 as long as the process answers.",
+                     "application/json");
+    write_plain_path(json, "/readyz", "readyz", "200 when a search can be served.",
+                     "application/json");
+    write_plain_path(json, "/metrics", "metrics", "Prometheus text format.", "text/plain");
+    write_plain_path(json, "/openapi.json", "openapi", "This description.", "application/json");
+    json.end_object();
+    json.key("components").begin_object();
+    json.key("securitySchemes").begin_object();
+    json.key("bearer").begin_object().field("type", "http").field("scheme", "bearer").end_object();
+    json.key("apiKey").begin_object().field("type", "apiKey").field("in", "header");
+    json.field("name", "X-Api-Key").end_object().end_object();
+    json.key("schemas").begin_object();
+    write_request_schema(json);
+    write_answer_schema(json);
+    write_problem_schema(json);
+    json.end_object().end_object();
+    json.key("security").begin_array();
+    json.begin_object().end_object();
+    json.begin_object().key("bearer").begin_array().end_array().end_object();
+    json.begin_object().key("apiKey").begin_array().end_array().end_object();
+    json.end_array().end_object();
+    return indent(compact);
+}
+
+}  // namespace sluice::surface

@@ -1,0 +1,53 @@
+// The doors for operators and probes: /healthz, /readyz, /v1/status, /metrics, /openapi.json, and
+// on the admin socket the cache purge.
+#pragma once
+
+#include "access/access.h"
+#include "base/clock.h"
+#include "io/http_message.h"
+#include "obs/metrics.h"
+#include "web/search.h"
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+namespace sluice::surface {
+
+// Any thread.
+class OpsDoor {
+ public:
+    OpsDoor(web::Search& search, access::Access& access, const obs::Metrics& metrics,
+            const Clock& clock, std::string version);
+
+    // 200 as long as the process answers.
+    io::HttpReply healthz(const io::HttpRequest& request);
+    // 200 when a search can be served: at least one enabled provider of a route has a usable key.
+    // 503 with the reason otherwise, and while draining.
+    io::HttpReply readyz(const io::HttpRequest& request);
+    // Scope status.
+    io::HttpReply status(const io::HttpRequest& request);
+    // Scope status.
+    io::HttpReply metrics(const io::HttpRequest& request);
+    io::HttpReply openapi(const io::HttpRequest& request);
+    // Admin socket only.
+    io::HttpReply purge_cache(const io::HttpRequest& request);
+
+    // From here on readyz says 503, so that balancers stop sending.
+    void start_draining();
+
+ private:
+    Task<io::HttpResponse> render_readyz(RequestId id);
+    Task<io::HttpResponse> render_status();
+
+    web::Search& search_;
+    access::Access& access_;
+    const obs::Metrics& metrics_;
+    const Clock& clock_;
+    const std::string version_;
+    const Instant started_;
+    std::atomic<bool> draining_{false};
+    std::shared_ptr<const io::HttpBody> openapi_;
+};
+
+}  // namespace sluice::surface

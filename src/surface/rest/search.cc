@@ -1,0 +1,206 @@
+#include "surface/rest/search.h"
+
+#include "base/json.h"
+#include "base/text.h"
+#include "surface/common/errors.h"
+#include "surface/rest/search_request.h"
+
+#include <chrono>
+#include <utility>
+
+namespace sluice::surface {
+
+namespace {
+
+struct RequestFacts {
+    RequestContext context;
+    bool trace = false;
+};
+
+double elapsed_ms(const RequestContext& context, Instant now) {
+    const auto micros =
+        std::chrono::duration_cast<std::chrono::microseconds>(now - context.started);
+    return static_cast<double>(micros.count()) / 1000.0;
+}
+
+void write_attempts(JsonWriter& json, const std::vector<web::Attempt>& attempts) {
+    json.key("attempts").begin_array();
+    for (const web::Attempt& attempt : attempts) {
+        json.begin_object();
+        json.field("provider", attempt.provider);
+        json.key("key_id");
+        if (attempt.key_id.empty()) {
+            json.null();
+        } else {
+            json.value(attempt.key_id);
+        }
+        json.field("outcome", to_string(attempt.outcome));
+        if (attempt.blame) {
+            json.field("blame", to_string(*attempt.blame));
+        }
+        if (attempt.status != 0) {
+            json.field("status", attempt.status);
+        }
+        json.field("latency_ms", attempt.latency.count());
+        if (!attempt.detail.empty()) {
+            json.field("detail", attempt.detail);
+        }
+        json.end_object();
+    }
+    json.end_array();
+}
+
+// The lead holds what belongs to this request; the shared body follows it as one JSON text.
+io::HttpResponse render(const web::Served& served, const RequestFacts& facts, Instant now) {
+    io::HttpResponse response;
+    response.headers = "Content-Type: application/json\r\nCache-Control: no-store\r\n";
+    response.lead.reserve(160);
+    JsonWriter json(response.lead);
+    json.begin_object();
+    json.field("request_id", facts.context.id.text());
+    json.field("cached", served.cached);
+    json.field("stale", served.stale);
+    if (served.degraded) {
+        json.field("degraded", true);
+    }
+    json.field("elapsed_ms", elapsed_ms(facts.context, now));
+    if (facts.trace) {
+        write_attempts(json, served.attempts);
+    }
+    json.end_object();
+    response.lead.back() = ',';
+    response.body = served.answer->body_for(web::Door::kRest, render_shared);
+    return response;
+}
+
+io::HttpResponse render(const web::Failure& failure, const RequestFacts& facts) {
+    std::string attempts;
+    if (facts.trace) {
+        JsonWriter json(attempts);
+        json.begin_object();
+        write_attempts(json, failure.attempts);
+        json.end_object();
+        attempts.front() = ',';
+        attempts.pop_back();
+    }
+    return problem(failure.error, facts.context.id, attempts);
+}
+
+io::HttpResponse render(const web::SearchReply& reply, const RequestFacts& facts, Instant now) {
+    if (const auto* served = std::get_if<web::Served>(&reply)) {
+        return render(*served, facts, now);
+    }
+    return render(std::get<web::Failure>(reply), facts);
+}
+
+Task<io::HttpResponse> finish(Task<web::SearchReply> work, RequestFacts facts, const Clock& clock) {
+    const web::SearchReply reply = co_await std::move(work);
+    co_return render(reply, facts, clock.now());
+}
+
+// Nothing when the client takes JSON.
+std::optional<Error> check_accept(const io::HttpRequest& request) {
+    const auto accept = request.header("Accept");
+    if (!accept) {
+        return std::nullopt;
+    }
+    for (std::string_view range : split_list(*accept)) {
+        const std::string_view type = trim(range.substr(0, range.find(';')));
+        if (type == "*/*" || equals_ignoring_case(type, "application/*") ||
+            equals_ignoring_case(type, "application/json")) {
+            return std::nullopt;
+        }
+    }
+    return Error{Code::kNotAcceptable,
+                 Blame::kCaller,
+                 "answers are application/json; send that in Accept, or leave Accept out",
+                 {}};
+}
+
+// Nothing when the body may be JSON: it says so, or says nothing.
+std::optional<Error> check_content_type(const io::HttpRequest& request) {
+    const auto header = request.header("Content-Type");
+    if (!header || header->empty()) {
+        return std::nullopt;
+    }
+    const std::string type = to_lower(trim(header->substr(0, header->find(';'))));
+    if (type == "application/json" || type == "text/json" ||
+        (type.starts_with("application/") && type.ends_with("+json"))) {
+        return std::nullopt;
+    }
+    return Error{Code::kUnsupportedMediaType,
+                 Blame::kCaller,
+                 "the body must be JSON; send the header 'Content-Type: application/json'",
+                 {}};
+}
+
+}  // namespace
+
+SearchDoor::SearchDoor(web::Search& search, access::Access& access, const Clock& clock)
+    : search_(search), access_(access), clock_(clock) {}
+
+io::HttpReply SearchDoor::post(const io::HttpRequest& request) {
+    if (auto error = check_content_type(request)) {
+        return problem(*error, request.context.id);
+    }
+    return serve(parse_search_json(request.body), request);
+}
+
+io::HttpReply SearchDoor::get(const io::HttpRequest& request) {
+    return serve(parse_search_query(request.query), request);
+}
+
+io::HttpReply SearchDoor::serve(Result<web::SearchRequest> parsed, const io::HttpRequest& request) {
+    if (auto error = check_accept(request)) {
+        return problem(*error, request.context.id);
+    }
+    if (!parsed.ok()) {
+        return problem(parsed.error(), request.context.id);
+    }
+    const RequestFacts facts{request.context, parsed->trace};
+    web::SearchStart start =
+        search_.answer(std::move(*parsed), access_.credentials_of(request), request.context);
+    if (const auto* reply = std::get_if<web::SearchReply>(&start)) {
+        return render(*reply, facts, clock_.now());
+    }
+    return finish(std::get<Task<web::SearchReply>>(std::move(start)), facts, clock_);
+}
+
+std::string render_shared(const web::SearchAnswer& answer) {
+    std::string out;
+    JsonWriter json(out);
+    json.begin_object();
+    json.field("object", "search");
+    json.field("query", answer.query());
+    json.field("lane", to_string(answer.lane()));
+    json.field("provider", answer.provider());
+    if (answer.answer()) {
+        json.field("answer", *answer.answer());
+    }
+    json.key("results").begin_array();
+    for (const Hit& hit : answer.hits()) {
+        json.begin_object();
+        json.field("url", hit.url);
+        json.field("title", hit.title);
+        json.field("snippet", hit.snippet);
+        json.field("rank", hit.rank);
+        json.field("provider", hit.provider);
+        json.field("site", hit.site);
+        if (hit.score) {
+            json.field("score", *hit.score);
+        }
+        if (hit.published_at) {
+            json.field("published_at", *hit.published_at);
+        }
+        if (!hit.content.empty()) {
+            json.field("content", hit.content);
+        }
+        json.end_object();
+    }
+    json.end_array().end_object();
+    out.erase(0, 1);  // the brace that the lead has opened already
+    out += '\n';
+    return out;
+}
+
+}  // namespace sluice::surface

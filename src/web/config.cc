@@ -1,0 +1,121 @@
+#include "web/config.h"
+
+#include "base/text.h"
+#include "web/provider.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+namespace sluice::web {
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::array<std::string_view, 8> kReservedNames = {
+    "exa",       "brave",          "google_cse",    "jina",
+    "firecrawl", "opencorporates", "courtlistener", "searxng"};
+
+void check_route(ConfigReader& in, std::string_view key, const std::vector<std::string>& route) {
+    std::vector<std::string_view> known(kReservedNames.begin(), kReservedNames.end());
+    for (const Provider* provider : all_providers()) {
+        known.push_back(provider->spec().name);
+    }
+    for (const std::string& name : route) {
+        if (std::find(known.begin(), known.end(), name) != known.end()) {
+            continue;
+        }
+        std::string message = "unknown provider '" + name + "'";
+        if (auto guess = nearest(name, known)) {
+            message += "; did you mean '" + std::string(*guess) + "'?";
+        }
+        in.fail(key, std::move(message));
+    }
+}
+
+bool is_http_url(std::string_view url) {
+    return (url.starts_with("http://") && url.size() > 7) ||
+           (url.starts_with("https://") && url.size() > 8);
+}
+
+}  // namespace
+
+bool is_reserved_provider_name(std::string_view name) {
+    return std::find(kReservedNames.begin(), kReservedNames.end(), name) != kReservedNames.end();
+}
+
+guard::LaneKind kind_of(Lane lane) {
+    return lane == Lane::kFast ? guard::LaneKind::kFast : guard::LaneKind::kDeep;
+}
+
+CacheConfig CacheConfig::read(ConfigReader in) {
+    CacheConfig c;
+    in.duration({"ttl_s", "how long an answer is fresh", {}, false}, c.ttl, 0ms, 24h * 30);
+    in.duration(
+        {"stale_ttl_s", "how long after that it is kept for when every provider fails", {}, false},
+        c.stale_ttl, 0ms, 24h * 30);
+    in.duration({"negative_ttl_s", "how long an empty answer is fresh", {}, false}, c.negative_ttl,
+                0ms, 24h);
+    in.size({"max_bytes", "memory for cached answers"}, c.max_bytes, 0, std::size_t{1} << 40);
+    in.integer({"max_entries", "cached answers at most"}, c.max_entries, std::size_t{1},
+               std::size_t{100'000'000});
+    return c;
+}
+
+KeysConfig KeysConfig::read(ConfigReader in) {
+    KeysConfig c;
+    in.duration(
+        {"auth_failure_disable_s", "how long a key that was refused is left alone", {}, false},
+        c.auth_failure_disable, 1s, 24h * 30);
+    in.duration({"default_cooldown_s",
+                 "how long a rate-limited key rests when the provider names no time",
+                 {},
+                 false},
+                c.default_cooldown, 1s, 24h);
+    in.duration({"exhausted_retry_s",
+                 "how long a key without quota rests when the provider names no time",
+                 {},
+                 false},
+                c.exhausted_retry, 1s, 24h * 31);
+    return c;
+}
+
+ProviderSettings ProviderSettings::read(ConfigReader in, ProviderSettings c) {
+    in.boolean({"enabled", "whether routes may use it", {}, false}, c.enabled);
+    in.text({"base_url", "where its API is; change it for a proxy or a test", {}, false},
+            c.base_url);
+    in.duration({"timeout_s", "one attempt", {}, false}, c.timeout, 10ms, 10min);
+    while (c.base_url.ends_with('/')) {
+        c.base_url.pop_back();
+    }
+    if (!is_http_url(c.base_url)) {
+        in.fail("base_url", "expected a URL that begins with http:// or https://");
+    }
+    return c;
+}
+
+WebConfig WebConfig::read(ConfigReader& in) {
+    WebConfig c;
+    ConfigReader routing = in.section("routing");
+    routing.list({"fast", "providers of the fast lane, in order", {}, false}, c.route_fast);
+    routing.list({"deep", "providers of the deep lane, in order", {}, false}, c.route_deep);
+    check_route(routing, "fast", c.route_fast);
+    check_route(routing, "deep", c.route_deep);
+    ConfigReader lanes = in.section("lanes");
+    c.lanes = guard::LanesConfig::read(lanes);
+    c.cache = CacheConfig::read(in.section("cache"));
+    c.keys = KeysConfig::read(in.section("keys"));
+    ConfigReader providers = in.section("providers");
+    for (const Provider* provider : all_providers()) {
+        const ProviderSpec& spec = provider->spec();
+        ProviderSettings defaults;
+        defaults.base_url = spec.default_base_url;
+        defaults.timeout = spec.default_timeout;
+        c.providers.emplace(spec.name,
+                            ProviderSettings::read(providers.section(spec.name), defaults));
+    }
+    return c;
+}
+
+}  // namespace sluice::web

@@ -1,0 +1,63 @@
+// The web side's settings.
+#pragma once
+
+#include "base/config_reader.h"
+#include "guard/lanes.h"
+#include "web/types.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sluice::web {
+
+struct CacheConfig {
+    Millis ttl{300'000};          // an answer is fresh for so long
+    Millis stale_ttl{3'600'000};  // and served as a last resort for so long after that
+    Millis negative_ttl{30'000};  // an empty answer is fresh for so long
+    std::size_t max_bytes = 256 * 1024 * 1024;
+    std::size_t max_entries = 2'000'000;
+
+    static CacheConfig read(ConfigReader in);
+};
+
+struct KeysConfig {
+    Millis auth_failure_disable{900'000};  // a refused key is left alone for so long
+    Millis default_cooldown{30'000};       // a rate-limited key, when the provider names no time
+    Millis exhausted_retry{3'600'000};     // a key without quota, when the provider names no time
+
+    static KeysConfig read(ConfigReader in);
+};
+
+struct ProviderSettings {
+    bool enabled = true;
+    std::string base_url;  // without a trailing slash
+    Millis timeout{};      // of one attempt
+
+    static ProviderSettings read(ConfigReader in, ProviderSettings defaults);
+};
+
+struct WebConfig {
+    std::vector<std::string> route_fast = {"serper", "brave", "google_cse"};
+    std::vector<std::string> route_deep = {"tavily", "exa"};
+    guard::LanesConfig lanes;
+    CacheConfig cache;
+    KeysConfig keys;
+    std::size_t max_response_bytes = 8 * 1024 * 1024;
+    std::map<std::string, ProviderSettings, std::less<>> providers;  // every built-in one
+
+    static WebConfig read(ConfigReader& in);
+    const std::vector<std::string>& route(Lane lane) const {
+        return lane == Lane::kFast ? route_fast : route_deep;
+    }
+};
+
+// The scheduler's name for a lane.
+guard::LaneKind kind_of(Lane lane);
+
+// Names that a route may hold although this binary has no adapter of that name: they are skipped.
+bool is_reserved_provider_name(std::string_view name);
+
+}  // namespace sluice::web

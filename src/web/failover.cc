@@ -1,0 +1,146 @@
+#include "web/failover.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace sluice::web {
+
+namespace {
+
+bool was_tried(const Attempt& attempt) {
+    return attempt.outcome != Outcome::kSkippedNoKey &&
+           attempt.outcome != Outcome::kSkippedCapability;
+}
+
+std::string names_and_outcomes(const std::vector<Attempt>& attempts) {
+    std::string text;
+    for (const Attempt& attempt : attempts) {
+        text.append(text.empty() ? "" : ", ").append(attempt.provider).append(": ");
+        text.append(to_string(attempt.outcome));
+    }
+    return text;
+}
+
+// The error when nobody answered: what kept the providers from it decides.
+Error all_failed(const std::vector<Attempt>& attempts) {
+    if (attempts.empty()) {
+        return {
+            Code::kNoUsableKey,
+            Blame::kGateway,
+            "no provider of the route is enabled in this build; see routing.fast and routing.deep",
+            {}};
+    }
+    if (std::any_of(attempts.begin(), attempts.end(), was_tried)) {
+        return {Code::kUpstreamFailed, Blame::kProvider,
+                "every provider failed (" + names_and_outcomes(attempts) + ")", Millis(5'000)};
+    }
+    const bool only_capability = std::all_of(
+        attempts.begin(), attempts.end(),
+        [](const Attempt& attempt) { return attempt.outcome == Outcome::kSkippedCapability; });
+    if (only_capability) {
+        return {Code::kInvalidRequest,
+                Blame::kCaller,
+                "no provider of the route can honour this request (" + attempts.front().provider +
+                    " lacks: " + attempts.front().detail + ")",
+                {}};
+    }
+    return {Code::kNoUsableKey,
+            Blame::kKey,
+            "no provider of the route has a usable key (" + names_and_outcomes(attempts) +
+                "); set for example SERPER_API_KEYS or TAVILY_API_KEYS",
+            {}};
+}
+
+// The providers to ask, in order: known to this build, enabled, each once.
+std::vector<const Provider*> resolve_route(const WebConfig& config, const SearchRequest& request) {
+    const std::vector<std::string>& names =
+        request.providers.empty() ? config.route(request.lane) : request.providers;
+    std::vector<const Provider*> route;
+    for (const std::string& name : names) {
+        const Provider* provider = find_provider(name);
+        if (provider == nullptr || !config.providers.find(name)->second.enabled ||
+            std::find(route.begin(), route.end(), provider) != route.end()) {
+            continue;
+        }
+        route.push_back(provider);
+    }
+    return route;
+}
+
+std::shared_ptr<const SearchAnswer> make_answer(const SearchRequest& request,
+                                                std::string_view provider, ProviderAnswer found) {
+    return std::make_shared<const SearchAnswer>(std::string(request.query.reveal()), request.lane,
+                                                std::string(provider), std::move(found.answer),
+                                                std::move(found.hits));
+}
+
+}  // namespace
+
+Instant attempt_deadline(Instant now, Instant deadline, std::size_t providers_left,
+                         Millis timeout) {
+    const auto remaining = std::max(deadline - now, Instant::duration::zero());
+    const auto share =
+        remaining / static_cast<std::int64_t>(std::max<std::size_t>(providers_left, 1));
+    const auto wanted = std::max<Instant::duration>(share, kMinAttempt);
+    return std::min(deadline, now + std::min<Instant::duration>(wanted, timeout));
+}
+
+Task<StrategyResult> run_failover(ProviderCall& call, const Clock& clock, const WebConfig& config,
+                                  std::shared_ptr<const SearchRequest> request, Instant deadline) {
+    const std::vector<const Provider*> route = resolve_route(config, *request);
+    std::vector<Attempt> attempts;
+    const Provider* first_empty = nullptr;
+    for (std::size_t i = 0; i < route.size() && attempts.size() < kMaxAttempts; ++i) {
+        const Provider& provider = *route[i];
+        const ProviderSettings& settings = config.providers.find(provider.spec().name)->second;
+        std::vector<std::string> tried_keys;
+        Step step = Step::kNextKey;
+        while (step == Step::kNextKey && attempts.size() < kMaxAttempts) {
+            const Instant now = clock.now();
+            if (now >= deadline) {
+                Error late{Code::kDeadlineExceeded,
+                           Blame::kProvider,
+                           "the deadline passed before a provider answered",
+                           {}};
+                co_return Failure{std::move(late), std::move(attempts)};
+            }
+            const Instant until =
+                attempt_deadline(now, deadline, route.size() - i, settings.timeout);
+            CallResult result =
+                co_await call.run(provider, settings, config.keys, config.max_response_bytes,
+                                  *request, until, tried_keys);
+            step = result.step;
+            // Running out of keys is worth a line of the trail only when none was tried.
+            if (result.attempt.outcome != Outcome::kSkippedNoKey || tried_keys.empty()) {
+                attempts.push_back(std::move(result.attempt));
+            }
+            if (step == Step::kAnswer) {
+                auto answer = make_answer(*request, provider.spec().name, std::move(result.answer));
+                co_return Found{std::move(answer), std::move(attempts), false};
+            }
+            if (step == Step::kStop) {
+                Error refused{Code::kQueryRejected,
+                              Blame::kCaller,
+                              std::string(provider.spec().name) +
+                                  " refused the request: " + attempts.back().detail,
+                              {}};
+                co_return Failure{std::move(refused), std::move(attempts)};
+            }
+            if (step == Step::kEmpty && first_empty == nullptr) {
+                first_empty = &provider;
+            }
+        }
+    }
+    if (first_empty == nullptr) {
+        Error error = all_failed(attempts);
+        co_return Failure{std::move(error), std::move(attempts)};
+    }
+    const bool degraded = std::any_of(attempts.begin(), attempts.end(), [](const Attempt& attempt) {
+        return attempt.blame.has_value();
+    });
+    auto answer = make_answer(*request, first_empty->spec().name, ProviderAnswer{});
+    co_return Found{std::move(answer), std::move(attempts), degraded};
+}
+
+}  // namespace sluice::web

@@ -1,0 +1,55 @@
+#include "web/metrics.h"
+
+namespace sluice::web {
+
+using obs::MetricSpec;
+using obs::MetricType;
+
+const MetricSpec kCacheEvents{
+    MetricType::kCounter,
+    "gateway_cache_events_total",
+    "Answer cache look-ups by what came of them: hit, miss, stale (served because every provider "
+    "failed), store, bypass.",
+    {"event"}};
+
+const MetricSpec kKeyPenalised{
+    MetricType::kCounter,
+    "gateway_key_penalised_total",
+    "Keys put to rest, by provider and reason: rate_limited, quota_exhausted, auth_failed.",
+    {"provider", "reason"}};
+
+const MetricSpec kSchedulerShed{MetricType::kCounter,
+                                "gateway_scheduler_shed_total",
+                                "Searches refused because their lane had no room for them in time.",
+                                {"lane"}};
+
+const MetricSpec kProviderLatency{
+    MetricType::kHistogram,
+    "gateway_provider_latency_ms",
+    "Milliseconds from sending a request to a provider to its complete answer.",
+    {"provider"},
+    {25, 50, 100, 200, 300, 500, 750, 1000, 1500, 2000, 3000, 5000, 8000, 15000, 30000}};
+
+const MetricSpec kAttempts{MetricType::kCounter,
+                           "sluice_web_attempts_total",
+                           "Calls to providers, and providers passed over, by how that ended.",
+                           {"provider", "outcome"}};
+
+const MetricSpec kSearches{
+    MetricType::kCounter,
+    "sluice_web_searches_total",
+    "Searches by how they ended: fresh, live, degraded, stale, or the code of the error.",
+    {"lane", "outcome"}};
+
+const MetricSpec kCacheBytes{
+    MetricType::kGauge, "sluice_web_cache_bytes", "Memory held by cached answers.", {}};
+
+const MetricSpec kCacheEntries{
+    MetricType::kGauge, "sluice_web_cache_entries", "Answers in the cache.", {}};
+
+std::vector<const MetricSpec*> web_metrics() {
+    return {&kCacheEvents, &kKeyPenalised, &kSchedulerShed, &kProviderLatency,
+            &kAttempts,    &kSearches,     &kCacheBytes,    &kCacheEntries};
+}
+
+}  // namespace sluice::web

@@ -1,0 +1,21 @@
+// The web side's metrics. The gateway_* names and labels are fixed by contract.
+#pragma once
+
+#include "obs/metrics.h"
+
+#include <vector>
+
+namespace sluice::web {
+
+extern const obs::MetricSpec kCacheEvents;      // gateway_cache_events_total{event}
+extern const obs::MetricSpec kKeyPenalised;     // gateway_key_penalised_total{provider,reason}
+extern const obs::MetricSpec kSchedulerShed;    // gateway_scheduler_shed_total{lane}
+extern const obs::MetricSpec kProviderLatency;  // gateway_provider_latency_ms{provider}
+extern const obs::MetricSpec kAttempts;         // sluice_web_attempts_total{provider,outcome}
+extern const obs::MetricSpec kSearches;         // sluice_web_searches_total{lane,outcome}
+extern const obs::MetricSpec kCacheBytes;       // sluice_web_cache_bytes
+extern const obs::MetricSpec kCacheEntries;     // sluice_web_cache_entries
+
+std::vector<const obs::MetricSpec*> web_metrics();
+
+}  // namespace sluice::web

@@ -1,0 +1,209 @@
+#include "web/search.h"
+
+#include "web/fingerprint.h"
+#include "web/metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+#include <functional>
+#include <utility>
+
+namespace sluice::web {
+
+// Handles resolved once: a fresh hit only increments.
+struct Search::Counters {
+    explicit Counters(obs::Metrics& metrics)
+        : hit(metrics.counter(kCacheEvents, {"hit"})),
+          miss(metrics.counter(kCacheEvents, {"miss"})),
+          stale(metrics.counter(kCacheEvents, {"stale"})),
+          store(metrics.counter(kCacheEvents, {"store"})),
+          bypass(metrics.counter(kCacheEvents, {"bypass"})),
+          shed{metrics.counter(kSchedulerShed, {"fast"}),
+               metrics.counter(kSchedulerShed, {"deep"})},
+          fresh{metrics.counter(kSearches, {"fast", "fresh"}),
+                metrics.counter(kSearches, {"deep", "fresh"})} {}
+
+    obs::Counter hit;
+    obs::Counter miss;
+    obs::Counter stale;
+    obs::Counter store;
+    obs::Counter bypass;
+    std::array<obs::Counter, 2> shed;   // by lane
+    std::array<obs::Counter, 2> fresh;  // by lane
+};
+
+namespace {
+
+std::size_t index_of(Lane lane) {
+    return static_cast<std::size_t>(lane);
+}
+
+void log_bug(const obs::Log& log, const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::exception& e) {
+        log.error("search_crashed", {{"reason", e.what()}});
+    } catch (...) {
+        log.error("search_crashed", {{"reason", "an exception of an unknown type"}});
+    }
+}
+
+}  // namespace
+
+Search::Search(Executor control, WebConfig config, access::Access& access, KeyPool& keys,
+               io::HttpClient& http, Clock& clock, const obs::Log& log, obs::Metrics& metrics)
+    : control_(control),
+      config_(std::move(config)),
+      access_(access),
+      keys_(keys),
+      clock_(clock),
+      log_(log),
+      metrics_(metrics),
+      cache_(config_.get().cache),
+      call_(keys, http, clock, log, metrics),
+      counters_(std::make_unique<Counters>(metrics)),
+      lanes_(config_.get().lanes, clock),
+      flight_tasks_(control, [this](const std::exception_ptr& error) { log_bug(log_, error); }),
+      flights_(flight_tasks_, clock, kMaxFlights) {}
+
+Search::~Search() = default;
+
+SearchStart Search::answer(SearchRequest request, const access::Credentials& credentials,
+                           const RequestContext& context) {
+    // Gates 2 and 3: who asks, and is there room in their windows? A malformed request never gets
+    // here, so it costs nobody's budget.
+    Result<access::Caller> caller = access_.admit(credentials, access::Scope::kSearch);
+    if (!caller.ok()) {
+        return SearchReply(Failure{std::move(caller).error(), {}});
+    }
+    // Gate 4: a fresh answer needs no slot, so it is served even when every lane is full.
+    const Fingerprint key = fingerprint(request);
+    if (request.cache == CacheMode::kUse || request.cache == CacheMode::kOnly) {
+        if (auto answer = cache_.fresh(key, context.started)) {
+            counters_->hit.add();
+            counters_->fresh[index_of(request.lane)].add();
+            Served served;
+            served.answer = std::move(answer);
+            served.cached = true;
+            return SearchReply(std::move(served));
+        }
+        counters_->miss.add();
+    }
+    if (request.cache == CacheMode::kOnly) {
+        return SearchReply(Failure{
+            {Code::kNotCached, Blame::kCaller, "there is no fresh answer in the cache", {}}, {}});
+    }
+    // Everything that may wait runs on the control loop, where no lock is needed.
+    const Instant deadline =
+        context.started + config_.get().lanes.lane(kind_of(request.lane)).deadline;
+    auto shared = std::make_shared<const SearchRequest>(std::move(request));
+    return run_on(control_, miss(std::move(shared), key, deadline));
+}
+
+Task<SearchReply> Search::miss(std::shared_ptr<const SearchRequest> request, Fingerprint key,
+                               Instant deadline) {
+    const bool bypass = request->cache == CacheMode::kBypass;
+    // One upstream search for all who ask the same at once. A bypass wants an answer of its own.
+    Result<SharedResult> landed = SharedResult();
+    if (bypass) {
+        counters_->bypass.add();
+        landed = co_await fly(request, key, deadline);
+    } else {
+        std::function<Task<Result<SharedResult>>()> work = [this, request, key, deadline] {
+            return fly(request, key, deadline);
+        };
+        landed = co_await flights_.run(key, deadline, std::move(work));
+    }
+
+    Failure failure;
+    if (!landed.ok()) {
+        failure.error = std::move(landed).error();
+    } else if (const auto* found = std::get_if<Found>(landed->get())) {
+        metrics_
+            .counter(kSearches,
+                     {std::string(to_string(request->lane)), found->degraded ? "degraded" : "live"})
+            .add();
+        Served served;
+        served.answer = found->answer;
+        served.degraded = found->degraded;
+        served.attempts = found->attempts;
+        co_return SearchReply(std::move(served));
+    } else {
+        failure = std::get<Failure>(*landed.value());
+    }
+
+    // The last resort. Not for what the caller got wrong: an old answer would hide that.
+    const bool callers_fault = failure.error.blame == Blame::kCaller;
+    if (!callers_fault && !bypass) {
+        if (auto answer = cache_.any(key, clock_.now())) {
+            counters_->stale.add();
+            metrics_.counter(kSearches, {std::string(to_string(request->lane)), "stale"}).add();
+            log_.warn("stale_answer_served", {{"lane", to_string(request->lane)},
+                                              {"reason", to_string(failure.error.code)}});
+            Served served;
+            served.answer = std::move(answer);
+            served.cached = true;
+            served.stale = true;
+            served.attempts = std::move(failure.attempts);
+            co_return SearchReply(std::move(served));
+        }
+    }
+    metrics_
+        .counter(kSearches, {std::string(to_string(request->lane)),
+                             std::string(to_string(failure.error.code))})
+        .add();
+    co_return SearchReply(std::move(failure));
+}
+
+Task<Result<Search::SharedResult>> Search::fly(std::shared_ptr<const SearchRequest> request,
+                                               Fingerprint key, Instant deadline) {
+    const WebConfig& config = config_.get();
+    // Gate 5: a slot of the lane, for the whole of the work.
+    Result<guard::LaneTicket> ticket = co_await lanes_.enter(kind_of(request->lane), deadline);
+    if (!ticket.ok()) {
+        counters_->shed[index_of(request->lane)].add();
+        Failure shed;
+        shed.error = std::move(ticket).error();
+        co_return std::make_shared<const StrategyResult>(std::move(shed));
+    }
+    // Gate 6: the strategy.
+    StrategyResult result = co_await run_failover(call_, clock_, config, request, deadline);
+    // Gate 7: remembered before anybody is told, so that whoever asks next finds it.
+    const auto* found = std::get_if<Found>(&result);
+    if (found != nullptr && !found->degraded && request->cache != CacheMode::kBypass) {
+        cache_.publish(key, found->answer, config.cache, clock_.now());
+        counters_->store.add();
+    }
+    co_return std::make_shared<const StrategyResult>(std::move(result));
+}
+
+std::size_t Search::purge_cache() {
+    return cache_.purge();
+}
+
+void Search::reconfigure(WebConfig config) {
+    config_.replace(std::move(config), clock_.now());
+}
+
+Task<Search::Overview> Search::overview() {
+    return run_on(control_, gather());
+}
+
+Task<Search::Overview> Search::gather() {
+    Overview overview;
+    overview.keys = keys_.counts(clock_.now());
+    overview.cache = cache_.size();
+    overview.flights = flights_.stats().flights;
+    overview.fast = lanes_.stats(guard::LaneKind::kFast);
+    overview.deep = lanes_.stats(guard::LaneKind::kDeep);
+    co_return overview;
+}
+
+Task<void> Search::stop() {
+    flight_tasks_.close();
+    flights_.cancel_all();
+    co_await flight_tasks_.join();
+}
+
+}  // namespace sluice::web

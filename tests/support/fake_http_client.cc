@@ -1,0 +1,59 @@
+#include "support/fake_http_client.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::test {
+
+namespace {
+
+constexpr std::size_t kMaxUrls = 10'000;
+
+// Counts a call for as long as its coroutine frame lives, so also when it is cancelled.
+class UnderWay {
+ public:
+    explicit UnderWay(std::size_t& counter) : counter_(counter) { counter_ += 1; }
+    ~UnderWay() { counter_ -= 1; }
+    UnderWay(const UnderWay&) = delete;
+    UnderWay& operator=(const UnderWay&) = delete;
+
+ private:
+    std::size_t& counter_;
+};
+
+}  // namespace
+
+FakeHttpClient::FakeHttpClient(Clock& clock, Responder responder)
+    : clock_(clock), responder_(std::move(responder)) {}
+
+Task<Result<io::ClientResponse>> FakeHttpClient::send(io::ClientRequest request) {
+    const UnderWay counted(under_way_);
+    calls_ += 1;
+    if (urls_.size() < kMaxUrls) {
+        urls_.push_back(request.url);
+    }
+    const Instant started = clock_.now();
+    if (started >= request.deadline) {
+        started_late_ += 1;
+        co_return Error{Code::kTimeout, Blame::kProvider, "the deadline has passed", {}};
+    }
+    const FakeAnswer answer = responder_(request);
+    const Instant ready = answer.stall ? Instant::max() : started + answer.delay;
+    if (ready > started) {
+        co_await clock_.sleep_until(std::min(ready, request.deadline));
+    }
+    if (ready > request.deadline) {
+        co_return Error{Code::kTimeout, Blame::kProvider, "no answer in time", {}};
+    }
+    if (answer.error) {
+        co_return *answer.error;
+    }
+    io::ClientResponse response;
+    response.status = answer.status;
+    response.headers = answer.headers;
+    response.body = answer.body;
+    response.elapsed = std::chrono::duration_cast<Millis>(clock_.now() - started);
+    co_return response;
+}
+
+}  // namespace sluice::test

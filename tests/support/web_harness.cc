@@ -1,0 +1,145 @@
+#include "support/web_harness.h"
+
+#include "support/run_task.h"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+
+#include <utility>
+
+namespace sluice::test {
+
+namespace {
+
+Task<void> store(Task<web::SearchReply> task, std::shared_ptr<WebHarness::Client> client) {
+    web::SearchReply reply = co_await std::move(task);
+    if (!client->gone) {
+        client->reply.emplace(std::move(reply));
+    }
+}
+
+}  // namespace
+
+std::string serper_body(std::size_t hits) {
+    std::string body = R"({"organic":[)";
+    for (std::size_t i = 0; i < hits; ++i) {
+        const std::string n = std::to_string(i + 1);
+        body += (i == 0 ? "" : ",") + std::string(R"({"title":"Title )") + n +
+                R"(","link":"https://www.site)" + n + R"(.example.com/a","snippet":"Snippet )" + n +
+                R"(","position":)" + n + "}";
+    }
+    return body + "]}";
+}
+
+std::string tavily_body(std::size_t hits) {
+    std::string body = R"({"query":"q","answer":null,"results":[)";
+    for (std::size_t i = 0; i < hits; ++i) {
+        const std::string n = std::to_string(i + 1);
+        body += (i == 0 ? "" : ",") + std::string(R"({"title":"Title )") + n +
+                R"(","url":"https://site)" + n + R"(.example.org/b","content":"Content )" + n +
+                R"(","score":0.5})";
+    }
+    return body + "]}";
+}
+
+FakeAnswer ok_answer(const io::ClientRequest& request, std::size_t hits) {
+    FakeAnswer answer;
+    answer.body =
+        request.url.find("serper") != std::string::npos ? serper_body(hits) : tavily_body(hits);
+    return answer;
+}
+
+FakeAnswer status_answer(int status, std::string body) {
+    FakeAnswer answer;
+    answer.status = status;
+    answer.body = std::move(body);
+    return answer;
+}
+
+web::WebConfig harness_config() {
+    ConfigLayers layers;
+    layers.add_file("harness.toml", "[routing]\nfast = [\"serper\", \"tavily\"]\n");
+    ConfigReader reader(layers);
+    return web::WebConfig::read(reader);
+}
+
+WebHarness::WebHarness(web::WebConfig config)
+    : log(clock, sink, obs::Level::kDebug),
+      access(access::AccessConfig{}, true, {"127.0.0.1"}, tokens, clock, metrics),
+      http(clock, [](const io::ClientRequest& request) { return ok_answer(request); }),
+      web(io.get_executor(), std::move(config), access, keys, http, clock, log, metrics) {}
+
+WebHarness::~WebHarness() {
+    boost::asio::co_spawn(io, web.stop(), boost::asio::detached);
+    run();
+}
+
+void WebHarness::add_key(std::string_view provider, std::string secret) {
+    keys.add(provider, Secret(std::move(secret)));
+}
+
+web::SearchRequest WebHarness::request(std::string query) const {
+    web::SearchRequest request;
+    request.query = QueryText(std::move(query));
+    request.trace = true;
+    return request;
+}
+
+std::shared_ptr<WebHarness::Client> WebHarness::start(web::SearchRequest request) {
+    auto client = std::make_shared<Client>();
+    access::Credentials credentials;
+    credentials.client = *io::Address::parse("127.0.0.1");
+    credentials.host = "127.0.0.1:8080";
+    RequestContext context;
+    context.started = clock.now();
+    web::SearchStart started = web.answer(std::move(request), credentials, context);
+    if (auto* ready = std::get_if<web::SearchReply>(&started)) {
+        client->reply.emplace(std::move(*ready));
+        return client;
+    }
+    boost::asio::co_spawn(io, store(std::get<Task<web::SearchReply>>(std::move(started)), client),
+                          boost::asio::bind_cancellation_slot(client->signal.slot(),
+                                                              [](const std::exception_ptr&) {}));
+    return client;
+}
+
+void WebHarness::hang_up(Client& client) {
+    client.gone = true;
+    client.signal.emit(boost::asio::cancellation_type::terminal);
+}
+
+web::SearchReply WebHarness::search(web::SearchRequest request) {
+    const auto client = start(std::move(request));
+    run();
+    while (!client->reply) {
+        const auto next = clock.next_deadline();
+        SLUICE_ASSERT(next.has_value() && "the search neither ended nor waits for anything");
+        clock.advance_to(*next);
+        run();
+    }
+    return std::move(*client->reply);
+}
+
+web::Search::Overview WebHarness::overview() {
+    return run_task(io, clock, web.overview());
+}
+
+void WebHarness::run() {
+    io.restart();
+    while (io.poll() > 0) {
+    }
+}
+
+void WebHarness::run_for(Duration limit) {
+    const Instant end = clock.now() + limit;
+    run();
+    for (auto next = clock.next_deadline(); next && *next <= end; next = clock.next_deadline()) {
+        clock.advance_to(std::max(*next, clock.now()));
+        run();
+    }
+    clock.advance_to(end);
+    run();
+}
+
+}  // namespace sluice::test

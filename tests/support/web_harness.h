@@ -1,0 +1,76 @@
+// The real web side (search, flights, lanes, keys, cache, failover) over a manual clock and a
+// scripted network, on the test's own thread.
+#pragma once
+
+#include "access/access.h"
+#include "access/tokens.h"
+#include "obs/log.h"
+#include "obs/metrics.h"
+#include "support/collecting_sink.h"
+#include "support/fake_http_client.h"
+#include "support/manual_clock.h"
+#include "web/search.h"
+
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::test {
+
+// Bodies of the shape that the providers answer with.
+std::string serper_body(std::size_t hits);
+std::string tavily_body(std::size_t hits);
+FakeAnswer ok_answer(const io::ClientRequest& request, std::size_t hits = 3);
+FakeAnswer status_answer(int status, std::string body = R"({"message":"no"})");
+
+// The defaults with the fast route serper, tavily.
+web::WebConfig harness_config();
+
+class WebHarness {
+ public:
+    explicit WebHarness(web::WebConfig config = harness_config());
+    ~WebHarness();
+
+    void add_key(std::string_view provider, std::string secret);
+
+    web::SearchRequest request(std::string query) const;
+
+    // One search from start to end; time passes as far as it needs to.
+    web::SearchReply search(web::SearchRequest request);
+
+    // A search under way. hang_up() is the client leaving: its reply never comes.
+    struct Client {
+        std::optional<web::SearchReply> reply;
+        bool gone = false;
+        boost::asio::cancellation_signal signal;
+    };
+
+    // Starts a search; run() or run_for() moves it.
+    std::shared_ptr<Client> start(web::SearchRequest request);
+    void hang_up(Client& client);
+
+    web::Search::Overview overview();
+
+    // Runs everything that needs no time to pass.
+    void run();
+    // Lets time pass until nothing is left to do or `limit` is over.
+    void run_for(Duration limit);
+
+    boost::asio::io_context io{1};
+    ManualClock clock;
+    CollectingSink sink;
+    obs::Log log;
+    obs::Metrics metrics;
+    access::TokenTable tokens;
+    access::Access access;
+    web::KeyPool keys;
+    FakeHttpClient http;
+    web::Search web;
+};
+
+}  // namespace sluice::test

@@ -1,0 +1,331 @@
+// A search from the door's call to the reply: what is asked of whom, what is remembered, who is
+// blamed.
+#include "web/search.h"
+
+#include "support/web_harness.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace sluice::web {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FakeAnswer;
+using test::WebHarness;
+
+bool is_serper(const io::ClientRequest& request) {
+    return request.url.find("serper") != std::string::npos;
+}
+
+const Served& served(const SearchReply& reply) {
+    EXPECT_TRUE(std::holds_alternative<Served>(reply))
+        << (std::holds_alternative<Failure>(reply) ? std::get<Failure>(reply).error.message : "");
+    return std::get<Served>(reply);
+}
+
+const Failure& failed(const SearchReply& reply) {
+    EXPECT_TRUE(std::holds_alternative<Failure>(reply));
+    return std::get<Failure>(reply);
+}
+
+std::vector<std::string> trail(const std::vector<Attempt>& attempts) {
+    std::vector<std::string> words;
+    for (const Attempt& attempt : attempts) {
+        words.push_back(attempt.provider + ":" + std::string(to_string(attempt.outcome)));
+    }
+    return words;
+}
+
+class SearchTest : public testing::Test {
+ protected:
+    void SetUp() override {
+        h.add_key("serper", "serper-key-number-one");
+        h.add_key("serper", "serper-key-number-two");
+        h.add_key("tavily", "tvly-key-number-one");
+    }
+    WebHarness h;
+};
+
+// The ordinary case: the first provider of the route answers, its hits are ranked and attributed.
+TEST_F(SearchTest, FirstProviderAnswers) {
+    const SearchReply reply = h.search(h.request("stoneware"));
+    const Served& answer = served(reply);
+    EXPECT_EQ(answer.answer->provider(), "serper");
+    EXPECT_FALSE(answer.cached);
+    ASSERT_EQ(answer.answer->hits().size(), 3u);
+    EXPECT_EQ(answer.answer->hits()[1].rank, 2u);
+    EXPECT_EQ(answer.answer->hits()[1].site, "site2.example.com");
+    EXPECT_EQ(answer.answer->hits()[1].provider, "serper");
+    EXPECT_EQ(trail(answer.attempts), std::vector<std::string>{"serper:success"});
+}
+
+// A second search within the TTL costs no call, and carries nobody else's trail.
+TEST_F(SearchTest, FreshAnswerIsServedFromTheCache) {
+    h.search(h.request("stoneware"));
+    h.clock.advance(299s);
+    const SearchReply reply = h.search(h.request("stoneware"));
+    EXPECT_TRUE(served(reply).cached);
+    EXPECT_FALSE(served(reply).stale);
+    EXPECT_TRUE(served(reply).attempts.empty());
+    EXPECT_EQ(h.http.calls(), 1u);
+    h.clock.advance(2s);
+    EXPECT_FALSE(served(h.search(h.request("stoneware"))).cached);
+    EXPECT_EQ(h.http.calls(), 2u);
+}
+
+// When everybody fails, the old answer is better than none, and is marked as old.
+TEST_F(SearchTest, StaleAnswerIsTheLastResort) {
+    h.search(h.request("stoneware"));
+    h.clock.advance(301s);
+    h.http.set_responder([](const io::ClientRequest&) { return test::status_answer(500); });
+    const SearchReply reply = h.search(h.request("stoneware"));
+    EXPECT_TRUE(served(reply).stale);
+    EXPECT_EQ(trail(served(reply).attempts),
+              (std::vector<std::string>{"serper:server_error", "tavily:server_error"}));
+    EXPECT_TRUE(h.sink.contains("stale_answer_served"));
+    h.clock.advance(3600s);
+    EXPECT_EQ(failed(h.search(h.request("stoneware"))).error.code, Code::kUpstreamFailed);
+}
+
+// A rate-limited key: the next key of the same provider is asked, and the first one rests.
+TEST_F(SearchTest, RateLimitedKeyMovesOnToTheNextKey) {
+    int calls = 0;
+    h.http.set_responder([&](const io::ClientRequest& request) {
+        calls += 1;
+        return calls == 1 ? test::status_answer(429) : test::ok_answer(request);
+    });
+    const SearchReply reply = h.search(h.request("a"));
+    EXPECT_EQ(trail(served(reply).attempts),
+              (std::vector<std::string>{"serper:rate_limited", "serper:success"}));
+    EXPECT_NE(served(reply).attempts[0].key_id, served(reply).attempts[1].key_id);
+    EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).cooling, 1u);
+}
+
+// A provider's fault costs no key: all of them are available afterwards.
+TEST_F(SearchTest, ProviderFaultLeavesKeysAlone) {
+    h.http.set_responder([](const io::ClientRequest& request) {
+        return is_serper(request) ? test::status_answer(503) : test::ok_answer(request);
+    });
+    const SearchReply reply = h.search(h.request("a"));
+    EXPECT_EQ(served(reply).answer->provider(), "tavily");
+    EXPECT_EQ(trail(served(reply).attempts),
+              (std::vector<std::string>{"serper:server_error", "tavily:success"}));
+    EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).available, 2u);
+}
+
+// The caller's fault stops everything: nobody else is asked, no key is touched, nothing is cached.
+TEST_F(SearchTest, CallersFaultStopsAtOnce) {
+    h.http.set_responder([](const io::ClientRequest&) {
+        return test::status_answer(400,
+                                   R"({"message":"Missing query parameter","statusCode":400})");
+    });
+    const SearchReply reply = h.search(h.request("a"));
+    EXPECT_EQ(failed(reply).error.code, Code::kQueryRejected);
+    EXPECT_EQ(failed(reply).error.blame, Blame::kCaller);
+    EXPECT_EQ(h.http.calls(), 1u);
+    EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).available, 2u);
+    EXPECT_EQ(h.web.purge_cache(), 0u);
+}
+
+// A stale entry does not hide that the caller's request is refused.
+TEST_F(SearchTest, CallersFaultIsNotCoveredByAStaleAnswer) {
+    h.search(h.request("a"));
+    h.clock.advance(301s);
+    h.http.set_responder([](const io::ClientRequest&) {
+        return test::status_answer(400, R"({"message":"no","statusCode":400})");
+    });
+    EXPECT_EQ(failed(h.search(h.request("a"))).error.code, Code::kQueryRejected);
+}
+
+// A stalled provider leaves time for the next one: half of the deadline each.
+TEST_F(SearchTest, StalledProviderLeavesTimeForTheNext) {
+    h.http.set_responder([](const io::ClientRequest& request) {
+        FakeAnswer answer = test::ok_answer(request);
+        answer.stall = is_serper(request);
+        return answer;
+    });
+    const Instant begun = h.clock.now();
+    const SearchReply reply = h.search(h.request("a"));
+    EXPECT_EQ(served(reply).answer->provider(), "tavily");
+    EXPECT_EQ(h.clock.now() - begun, 5s);
+}
+
+// All empty is an empty answer, remembered for the shorter time.
+TEST_F(SearchTest, AllEmptyIsAnEmptyAnswer) {
+    h.http.set_responder(
+        [](const io::ClientRequest& request) { return test::ok_answer(request, 0); });
+    const SearchReply reply = h.search(h.request("a"));
+    EXPECT_TRUE(served(reply).answer->hits().empty());
+    EXPECT_FALSE(served(reply).degraded);
+    EXPECT_EQ(h.http.calls(), 2u);
+    h.clock.advance(29s);
+    EXPECT_TRUE(served(h.search(h.request("a"))).cached);
+    h.clock.advance(2s);
+    EXPECT_FALSE(served(h.search(h.request("a"))).cached);
+}
+
+// One empty, one failed: an answer that says it is degraded and is not remembered.
+TEST_F(SearchTest, EmptyAndFailedIsDegradedAndNotRemembered) {
+    h.http.set_responder([](const io::ClientRequest& request) {
+        return is_serper(request) ? test::ok_answer(request, 0) : test::status_answer(500);
+    });
+    EXPECT_TRUE(served(h.search(h.request("a"))).degraded);
+    EXPECT_EQ(h.web.purge_cache(), 0u);
+}
+
+// A hundred who ask the same at once cost one call and get one answer.
+TEST_F(SearchTest, IdenticalSearchesShareOneCall) {
+    h.http.set_responder([](const io::ClientRequest& request) {
+        FakeAnswer answer = test::ok_answer(request);
+        answer.delay = 200ms;
+        return answer;
+    });
+    std::vector<std::shared_ptr<WebHarness::Client>> clients;
+    for (int i = 0; i < 100; ++i) {
+        clients.push_back(h.start(h.request("same")));
+    }
+    h.run_for(1s);
+    EXPECT_EQ(h.http.calls(), 1u);
+    for (const auto& client : clients) {
+        ASSERT_TRUE(client->reply.has_value());
+        EXPECT_EQ(served(*client->reply).answer, served(*clients.front()->reply).answer);
+    }
+}
+
+// A client that leaves takes nobody else's answer with it; the last one to leave ends the work, and
+// no key pays for that.
+TEST_F(SearchTest, LeavingClientsCancelOnlyWhatNobodyWaitsFor) {
+    h.http.set_responder([](const io::ClientRequest& request) {
+        FakeAnswer answer = test::ok_answer(request);
+        answer.delay = 200ms;
+        return answer;
+    });
+    auto first = h.start(h.request("same"));
+    auto second = h.start(h.request("same"));
+    h.run_for(50ms);
+    h.hang_up(*first);
+    h.run_for(100ms);
+    EXPECT_EQ(h.http.under_way(), 1u) << "somebody still waits";
+    h.hang_up(*second);
+    h.run();
+    EXPECT_EQ(h.http.under_way(), 0u) << "nobody waits, but the call goes on";
+    EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).available, 2u);
+    EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).in_flight, 0u);
+}
+
+// A bypass asks for an answer of its own: it joins nobody, reads nothing, leaves nothing.
+TEST_F(SearchTest, BypassStandsAlone) {
+    auto bypass = h.request("a");
+    bypass.cache = CacheMode::kBypass;
+    h.search(bypass);
+    EXPECT_EQ(h.web.purge_cache(), 0u);
+    h.search(h.request("a"));
+    h.search(bypass);
+    EXPECT_EQ(h.http.calls(), 3u);
+}
+
+// A refresh writes but does not read.
+TEST_F(SearchTest, RefreshReplacesTheEntry) {
+    h.search(h.request("a"));
+    auto refresh = h.request("a");
+    refresh.cache = CacheMode::kRefresh;
+    EXPECT_FALSE(served(h.search(refresh)).cached);
+    EXPECT_EQ(h.http.calls(), 2u);
+    EXPECT_TRUE(served(h.search(h.request("a"))).cached);
+}
+
+// Cached answers only: never a call, and a clear error when there is none.
+TEST_F(SearchTest, OnlyNeverCalls) {
+    auto only = h.request("a");
+    only.cache = CacheMode::kOnly;
+    EXPECT_EQ(failed(h.search(only)).error.code, Code::kNotCached);
+    EXPECT_EQ(h.http.calls(), 0u);
+}
+
+// Without any key the error says so, names the variables, and blames the key.
+TEST(SearchWithoutKeysTest, SaysThatKeysAreMissing) {
+    WebHarness h;
+    const SearchReply reply = h.search(h.request("a"));
+    EXPECT_EQ(failed(reply).error.code, Code::kNoUsableKey);
+    EXPECT_NE(failed(reply).error.message.find("SERPER_API_KEYS"), std::string::npos);
+    EXPECT_EQ(h.http.calls(), 0u);
+}
+
+// Refused keys rest for the configured time and then are tried again: a quarantine is not for ever.
+TEST_F(SearchTest, QuarantineIsTimeBoxed) {
+    h.http.set_responder([](const io::ClientRequest& request) {
+        return is_serper(request) ? test::status_answer(403) : test::ok_answer(request);
+    });
+    h.search(h.request("a"));
+    EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).quarantined, 2u);
+    h.search(h.request("b"));
+    EXPECT_EQ(h.http.calls(), 4u) << "resting keys were called";
+    h.clock.advance(900s);
+    EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).available, 2u);
+}
+
+// A full lane refuses beyond the queue; what waits longer than the queue timeout is refused too.
+TEST(SearchLanesTest, FullLaneShedsAndTimesOut) {
+    WebConfig config = test::harness_config();
+    config.lanes.fast.concurrency = 1;
+    config.lanes.max_queued = 1;
+    WebHarness h(config);
+    h.add_key("serper", "serper-key-number-one");
+    h.http.set_responder([](const io::ClientRequest& request) {
+        FakeAnswer answer = test::ok_answer(request);
+        answer.delay = 4s;
+        return answer;
+    });
+    auto running = h.start(h.request("1"));
+    auto waiting = h.start(h.request("2"));
+    auto shed = h.start(h.request("3"));
+    h.run();
+    ASSERT_TRUE(shed->reply.has_value());
+    EXPECT_EQ(failed(*shed->reply).error.code, Code::kOverloaded);
+    EXPECT_FALSE(waiting->reply.has_value());
+    h.run_for(2s);
+    ASSERT_TRUE(waiting->reply.has_value());
+    EXPECT_EQ(failed(*waiting->reply).error.code, Code::kOverloaded);
+    EXPECT_FALSE(running->reply.has_value());
+    h.run_for(3s);
+    EXPECT_TRUE(std::holds_alternative<Served>(*running->reply));
+}
+
+// No log line and no metric holds the query or a key.
+TEST_F(SearchTest, QueryAndKeysStayOutOfLogsAndMetrics) {
+    h.http.set_responder([](const io::ClientRequest&) { return test::status_answer(429); });
+    h.search(h.request("marker-query-7f3a"));
+    EXPECT_TRUE(h.sink.contains("key_penalised"));
+    EXPECT_FALSE(h.sink.contains("marker-query-7f3a"));
+    EXPECT_FALSE(h.sink.contains("serper-key-number-one"));
+    EXPECT_EQ(h.metrics.expose().find("marker-query-7f3a"), std::string::npos);
+    EXPECT_EQ(h.metrics.expose().find("serper-key-number-one"), std::string::npos);
+}
+
+// The share of time: at least a second and a half, at most the provider's own, never past the end.
+TEST(AttemptDeadlineTest, SharesTheTimeLeft) {
+    const Instant now{1000s};
+    struct Row {
+        Duration remaining;
+        std::size_t left;
+        Millis timeout;
+        Duration expected;
+    };
+    for (const Row& row : std::vector<Row>{{10s, 2, 8s, 5s},
+                                           {10s, 1, 8s, 8s},
+                                           {10s, 4, 8s, 2500ms},
+                                           {2s, 4, 8s, 1500ms},
+                                           {1s, 4, 8s, 1s},
+                                           {10s, 2, 1s, 1s},
+                                           {0s, 2, 8s, 0s},
+                                           {10s, 0, 60s, 10s}}) {
+        EXPECT_EQ(attempt_deadline(now, now + row.remaining, row.left, row.timeout),
+                  now + row.expected);
+    }
+}
+
+}  // namespace
+}  // namespace sluice::web

@@ -1,0 +1,29 @@
+import pytest
+
+from wire import Sluice, Upstream
+
+
+@pytest.fixture(scope="module")
+def upstream():
+    process = Upstream()
+    yield process
+    process.stop()
+
+
+@pytest.fixture(scope="module")
+def sluice(upstream):
+    """One gateway for all tests of a file; each test uses queries of its own."""
+    process = Sluice(upstream)
+    yield process
+    assert process.stop() == 0, process.output()
+
+
+@pytest.fixture(autouse=True)
+def healthy_upstream(request):
+    """Every test begins with providers that answer and a recorder that is empty."""
+    if "upstream" in request.fixturenames or "sluice" in request.fixturenames:
+        process = request.getfixturevalue("upstream")
+        for provider in ("serper", "tavily"):
+            process.control(provider, fixture="ok")
+        process.forget()
+    yield

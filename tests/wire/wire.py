@@ -1,0 +1,249 @@
+"""What the wire tests share: the processes they start and a plain HTTP/1.1 client on a socket.
+
+Nothing here sleeps for a fixed time: a process says when it listens, and sockets have timeouts.
+"""
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import urllib.parse
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+SLUICE = os.environ.get("SLUICE_BINARY", str(ROOT / "build" / "dev" / "sluice"))
+UPSTREAM = os.environ.get("UPSTREAM_BINARY", str(ROOT / "build" / "dev" / "tests" / "support" / "sluice_upstream"))
+TIMEOUT_S = 20
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    def json(self):
+        return json.loads(self.body)
+
+    def header(self, name):
+        """The first header of that name, or None."""
+        return next((value for key, value in self.headers if key.lower() == name.lower()), None)
+
+    def headers_of(self, name):
+        return [value for key, value in self.headers if key.lower() == name.lower()]
+
+
+class Connection:
+    """One TCP (or Unix) connection that sends bytes as they are and reads answers one by one."""
+
+    def __init__(self, address, timeout=TIMEOUT_S):
+        if isinstance(address, str):
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.settimeout(timeout)
+            self.socket.connect(address)
+        else:
+            self.socket = socket.create_connection(address, timeout)
+        self.buffer = b""
+
+    def send(self, data):
+        self.socket.sendall(data)
+
+    def _more(self):
+        data = self.socket.recv(65536)
+        self.buffer += data
+        return bool(data)
+
+    def _until(self, mark):
+        while mark not in self.buffer:
+            if not self._more():
+                raise EOFError(f"the connection ended within an answer: {self.buffer[:200]!r}")
+        part, self.buffer = self.buffer.split(mark, 1)
+        return part
+
+    def _exactly(self, count):
+        while len(self.buffer) < count:
+            if not self._more():
+                raise EOFError("the connection ended within a body")
+        part, self.buffer = self.buffer[:count], self.buffer[count:]
+        return part
+
+    def read(self, head_only=False, interim=False):
+        """The next answer. Interim ones (1xx) are passed over unless asked for."""
+        while True:
+            lines = self._until(b"\r\n\r\n").decode("latin-1").split("\r\n")
+            status = int(lines[0].split(" ", 2)[1])
+            headers = [tuple(part.strip() for part in line.split(":", 1)) for line in lines[1:]]
+            if status >= 200 or interim:
+                break
+        answer = Answer(status, headers, b"")
+        if not head_only and status >= 200 and status not in (204, 304):
+            length = answer.header("Content-Length")
+            assert length is not None, "an answer without Content-Length"
+            answer.body = self._exactly(int(length))
+        return answer
+
+    def at_end(self):
+        """Whether the server has closed, with nothing left to read."""
+        try:
+            return not self.buffer and not self._more()
+        except ConnectionResetError:
+            return True
+
+    def close(self):
+        self.socket.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+
+def call(address, method, target, headers=None, body=None, host="127.0.0.1"):
+    """One request on a connection of its own."""
+    head = [f"{method} {target} HTTP/1.1", f"Host: {host}", "Connection: close"]
+    data = b""
+    if body is not None:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        head.append(f"Content-Length: {len(data)}")
+        if not any(key.lower() == "content-type" for key, _ in (headers or {}).items()):
+            head.append("Content-Type: application/json")
+    head += [f"{key}: {value}" for key, value in (headers or {}).items()]
+    with Connection(address) as connection:
+        connection.send("\r\n".join(head).encode() + b"\r\n\r\n" + data)
+        return connection.read(head_only=method == "HEAD")
+
+
+class Process:
+    """A child that is ended by its id when the test is over. Keeps what it writes to stderr."""
+
+    def __init__(self, args, env=None):
+        clean = {key: value for key, value in os.environ.items()
+                 if not key.startswith(("SLUICE__", "SERPER_", "TAVILY_"))}
+        self.lines, self.condition, self.ended = [], threading.Condition(), False
+        self.process = subprocess.Popen([str(arg) for arg in args], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                        env={**clean, **(env or {})}, text=True, errors="replace")
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            with self.condition:
+                self.lines.append(line)
+                self.condition.notify_all()
+        with self.condition:
+            self.ended = True
+            self.condition.notify_all()
+
+    def output(self):
+        with self.condition:
+            return "".join(self.lines)
+
+    def wait_for_line(self, pattern):
+        """The first match of `pattern` in a line, waiting for it."""
+        def found():
+            return next(filter(None, (re.search(pattern, line) for line in self.lines)), None)
+        with self.condition:
+            self.condition.wait_for(lambda: found() or self.ended, TIMEOUT_S)
+            match = found()
+        assert match, f"no line matches {pattern!r} in:\n{self.output()}"
+        return match
+
+    def send_signal(self, number):
+        self.process.send_signal(number)
+
+    def stop(self, number=signal.SIGTERM):
+        """Ends the process and returns its exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        try:
+            code = self.process.wait(TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError(f"the process did not end:\n{self.output()}")
+        self.reader.join(TIMEOUT_S)
+        return code
+
+
+class Upstream(Process):
+    """Every paid provider at once, answering from fixtures; see tests/support/upstream_main.cc."""
+
+    def __init__(self):
+        super().__init__([UPSTREAM, "--port", "0", "--fixtures", ROOT / "tests" / "cases" / "providers"])
+        self.port = int(self.wait_for_line(r"listening 127\.0\.0\.1:(\d+)")[1])
+        self.address = ("127.0.0.1", self.port)
+
+    def control(self, provider, **what):
+        answer = call(self.address, "POST", "/_control", body={"provider": provider, **what})
+        assert answer.status == 200, answer.body
+
+    def requests(self):
+        return json.loads(call(self.address, "GET", "/_requests").body)
+
+    def forget(self):
+        call(self.address, "DELETE", "/_requests")
+
+
+class Sluice(Process):
+    def __init__(self, upstream=None, settings="", env=None, keys=True, args=()):
+        self.folder = tempfile.TemporaryDirectory()
+        self.data_dir = pathlib.Path(self.folder.name)
+        self.config = self.data_dir / "sluice.toml"
+        base = f"http://127.0.0.1:{upstream.port}" if upstream else "http://127.0.0.1:9"
+        self.write_config(f"""
+[routing]
+fast = ["serper", "tavily"]
+[providers.serper]
+base_url = "{base}/serper"
+[providers.tavily]
+base_url = "{base}/tavily"
+{settings}
+""")
+        secrets = {"SERPER_API_KEYS": "serper-test-key-0001,serper-test-key-0002",
+                   "TAVILY_API_KEYS": "tvly-test-key-0001"} if keys else {}
+        super().__init__([SLUICE, "serve", "--config", self.config, "--data-dir", self.data_dir,
+                          "--listen", "127.0.0.1:0", *args], {**secrets, **(env or {})})
+        self.port = int(self.wait_for_line(r"listens on 127\.0\.0\.1:(\d+)")[1])
+        self.address = ("127.0.0.1", self.port)
+        self.socket_path = str(self.data_dir / "sluice.sock")
+
+    def write_config(self, text):
+        self.config.write_text(text)
+
+    def get(self, target, headers=None):
+        return call(self.address, "GET", target, headers)
+
+    def post(self, target, body, headers=None):
+        return call(self.address, "POST", target, headers, body)
+
+    def search(self, query, **fields):
+        return self.post("/v1/search", {"query": query, **fields})
+
+    def metric(self, name, **labels):
+        """The value of one sample at /metrics; 0 when it is not there."""
+        for line in self.get("/metrics").body.decode().splitlines():
+            match = re.match(r"(\w+)(?:\{(.*)\})? (\S+)$", line)
+            if match and match[1] == name:
+                found = dict(re.findall(r'(\w+)="([^"]*)"', match[2] or ""))
+                if found == labels:
+                    return float(match[3])
+        return 0.0
+
+    def command(self, *args, env=None):
+        """Another command of the binary, beside this server. Returns the completed process."""
+        return subprocess.run([SLUICE, *args, "--config", str(self.config), "--data-dir", str(self.data_dir)],
+                              capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL,
+                              env={**os.environ, **(env or {})})
+
+    def stop(self, number=signal.SIGTERM):
+        try:
+            return super().stop(number)
+        finally:
+            self.folder.cleanup()
+
+
+def quote(text):
+    return urllib.parse.quote(text, safe="")
