@@ -223,8 +223,10 @@ TEST(SingleFlightConcurrent, ServesRequestsOfOtherThreads) {
     TaskScope scope(control.get_executor(), [&](const std::exception_ptr&) { bugs += 1; });
     Flights flights(scope, clock, 16);
     std::thread loop([&] { control.run(); });
+    // They outlive the control loop, which posts answers to them.
+    std::array<boost::asio::io_context, kThreads> doors;
     run_threads([&](int thread) {
-        boost::asio::io_context io;
+        boost::asio::io_context& io = doors[static_cast<std::size_t>(thread)];
         for (int i = 0; i < 4; ++i) {
             boost::asio::co_spawn(
                 io, client(control.get_executor(), &flights, &clock, thread * 4 + i, &runs, &right),
