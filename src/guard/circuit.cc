@@ -118,7 +118,8 @@ void Circuit::report(const CircuitPass& pass, CallOutcome outcome, Instant now) 
 }
 
 void Circuit::abandon(const CircuitPass& pass) {
-    if (pass.era_ == era_ && pass.probe_) {
+    // While there is a probe only its own report can begin another era.
+    if (pass.probe_) {
         probing_ = false;
     }
 }

@@ -99,7 +99,7 @@ class SingleFlight {
         const auto boarding = std::exchange(state_->boarding, {});
         for (const auto& [key, flight] : boarding) {
             flight->publish(detail::flights_closed());
-            flight->cancel();
+            detail::cancel(flight->signal);
         }
     }
 
@@ -124,15 +124,9 @@ class SingleFlight {
                 event->set();
             }
         }
-        void cancel() {
-            cancelled = true;
-            detail::cancel(signal);
-        }
-
         const Key key;
         std::optional<Result<Value>> outcome;
         std::vector<Event*> waiting;  // in the seats of those who wait
-        bool cancelled = false;
         boost::asio::cancellation_signal signal;
     };
 
@@ -164,10 +158,10 @@ class SingleFlight {
         }
         ~Seat() {
             std::erase(flight_->waiting, &event);
-            if (flight_->waiting.empty() && !flight_->outcome && !flight_->cancelled) {
+            if (flight_->waiting.empty() && !flight_->outcome) {
                 state_->stats.abandoned += 1;
                 state_->close(*flight_);
-                flight_->cancel();
+                detail::cancel(flight_->signal);
             }
         }
         Seat(const Seat&) = delete;
@@ -211,7 +205,8 @@ class SingleFlight {
         state.boarding.emplace(flight->key, flight);
         state.stats.flights += 1;
         state.stats.started += 1;
-        // The work may run up to its first wait, or even to its end, before spawn() returns.
+        // On this thread the work starts at once: it may have run up to its first wait, or even to
+        // its end, before spawn() returns, and it can be cancelled from then on.
         if (!state.scope.spawn(fly(state_, flight, std::move(work)))) {
             state.close(*flight);
             state.stats.flights -= 1;
@@ -223,9 +218,6 @@ class SingleFlight {
 
     static Task<void> fly(std::shared_ptr<State> state, std::shared_ptr<Flight> flight, Work work) {
         const Landing landing(std::move(state), flight);
-        if (flight->cancelled) {
-            co_return;  // everybody left before the work could start
-        }
         std::optional<Result<Value>> result;
         const std::exception_ptr error =
             co_await detail::run_cancellable(store_result(work(), result), flight->signal);

@@ -1,5 +1,6 @@
 #include "guard/backoff.h"
 
+#include "base/config_reader.h"
 #include "base/random.h"
 
 #include <gtest/gtest.h>
@@ -58,6 +59,18 @@ TEST(Backoff, Jitters) {
     EXPECT_GT(sum / kDraws, 1900ms);
     EXPECT_LT(sum / kDraws, 2100ms);
     EXPECT_EQ(backoff_delay(config, 2, random, 3s), 3s);
+}
+
+// The settings have the documented names and defaults.
+TEST(BackoffConfig, Reads) {
+    ConfigLayers layers;
+    layers.add_file("good.toml", "[retry]\nbase_delay_s = 0.25");
+    ConfigReader section = ConfigReader(layers).section("retry");
+    const BackoffConfig config = BackoffConfig::read(section);
+    layers.finish();
+    EXPECT_TRUE(layers.errors().empty());
+    EXPECT_EQ(config.base, 250ms);
+    EXPECT_EQ(config.max_retries, 3U);
 }
 
 }  // namespace

@@ -317,7 +317,11 @@ TEST(LaneGateTeardown, MayHappenAtAnyTime) {
     }
     io->poll();
     visitors[0]->result.reset();
+    // The first place is free again and was given to the third, whose task never saw it.
+    EXPECT_EQ(gate->stats(LaneKind::kFast).running, 2U);
     io.reset();
+    EXPECT_EQ(gate->stats(LaneKind::kFast).running, 1U);
+    EXPECT_EQ(gate->stats(LaneKind::kFast).queued, 0U);
     gate.reset();
     visitors.clear();
 }

@@ -4,8 +4,10 @@
 #include "support/manual_clock.h"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/this_coro.hpp>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -28,12 +30,16 @@ struct Job {
     Duration takes = 1s;
     std::string says = "done";
     bool throws = false;
+    bool stubborn = false;  // does not let itself be cancelled
     int started = 0;
     int finished = 0;
 };
 
 Task<Answer> work_on(Clock& clock, std::shared_ptr<Job> job) {
     job->started += 1;
+    if (job->stubborn) {
+        co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
+    }
     if (job->takes > 0s) {
         co_await clock.sleep_until(clock.now() + job->takes);
     }
@@ -181,6 +187,25 @@ TEST_F(SingleFlightTest, StopsWhenNobodyWaits) {
     EXPECT_EQ(work->finished, 1);
     EXPECT_TRUE(next->answer);
     EXPECT_EQ(bugs, 0) << "a cancelled flight is no bug";
+}
+
+// Work that takes its time to stop still counts as a flight, but nobody joins it any more.
+TEST_F(SingleFlightTest, NobodyJoinsWhatIsBeingCancelled) {
+    const auto stubborn = job();
+    stubborn->stubborn = true;
+    leave(*start(1, 10s, stubborn));
+    EXPECT_FALSE(flights.in_flight(1));
+    EXPECT_EQ(flights.stats().flights, 1U);
+    const auto fresh = job(2s, "fresh");
+    const auto caller = start(1, 10s, fresh);
+    EXPECT_EQ(fresh->started, 1);
+    EXPECT_EQ(flights.stats().flights, 2U);
+    advance(1s);
+    EXPECT_EQ(stubborn->finished, 1);
+    EXPECT_TRUE(flights.in_flight(1)) << "the old flight's end is not the new one's";
+    advance(1s);
+    ASSERT_TRUE(caller->answer);
+    EXPECT_EQ(*caller->answer->value(), "fresh");
 }
 
 // Each caller has its own deadline; the last one to give up stops the work.
