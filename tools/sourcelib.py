@@ -81,15 +81,28 @@ def includes(text):
         yield line, match.group(1) or match.group(2), match.group(1) is not None
 
 
+def under(markdown, heading):
+    """The lines below `heading`, as (number, line)."""
+    lines = list(enumerate(markdown.split("\n"), 1))
+    for number, line in lines:
+        if re.fullmatch(rf"#+ {re.escape(heading)}", line):
+            return lines[number:]
+    raise ValueError(f"there is no heading '{heading}'")
+
+
+def block(markdown, heading):
+    """The first fenced block below `heading`, as (number, line)."""
+    lines = under(markdown, heading)
+    fences = [i for i, (_, line) in enumerate(lines) if line.startswith("```")]
+    if len(fences) < 2:
+        raise ValueError(f"there is no block under the heading '{heading}'")
+    return lines[fences[0] + 1:fences[1]]
+
+
 def table(markdown, heading):
-    """Rows of the first table under `heading`, as (line, cells); header and ruler left out."""
-    lines = markdown.split("\n")
-    try:
-        start = next(i for i, l in enumerate(lines) if re.fullmatch(rf"#+ {re.escape(heading)}", l))
-    except StopIteration:
-        raise ValueError(f"there is no heading '{heading}'") from None
+    """Rows of the first table below `heading`, as (number, cells); header and ruler left out."""
     rows = []
-    for number, line in enumerate(lines[start + 1:], start + 2):
+    for number, line in under(markdown, heading):
         if line.startswith("|"):
             rows.append((number, [cell.strip() for cell in line.strip().strip("|").split("|")]))
         elif rows or line.startswith("#"):

@@ -14,7 +14,23 @@ import check_layers  # noqa: E402
 import check_text  # noqa: E402
 import sourcelib  # noqa: E402
 
-ARCHITECTURE = """# Map
+ARCHITECTURE = """# Sluice
+
+## Map
+
+```
+src/app/ src/surface/ src/surface/common/  what starts, what is spoken
+src/surface/rest/ src/surface/mcp/         doors
+src/web/                                   searching
+src/web/providers/ src/io/ src/engine/ src/base/
+```
+
+## The path of a search
+
+```
+web/search.cc answer()   and more in io/sql.h
+ -> web/providers/<name>.cc
+```
 
 ## Layers
 
@@ -55,6 +71,7 @@ class Tree(unittest.TestCase):
                        "surface/mcp/mcp.h", "web/providers/all.h", "io/sql.h", "engine/index.h",
                        "base/task.h", "base/text.h"):
             self.write(f"src/{header}", "#pragma once\n")
+        self.write("src/web/search.cc", "int Search::answer(int query) {}\n")
         self.write("src/web/search.h",
                    "#pragma once\nclass Search {\n    int search(int query);\n};\n"
                    "inline constexpr int kMaxHits = 10;\n")
@@ -79,7 +96,7 @@ class Layers(Tree):
                 ("surface/all.cc", '"surface/rest/rest.h"'),
                 ("surface/rest/rest.cc", '"surface/common/errors.h"'),
                 ("surface/rest/rest.cc", '"web/search.h"'),
-                ("web/providers/serper.cc", '"web/search.h"'), ("web/search.cc", '"web/providers/all.h"'),
+                ("web/providers/serper.cc", '"web/search.h"'), ("web/call.cc", '"web/providers/all.h"'),
                 ("io/sql.cc", "<sqlite3.h>"), ("base/task.h", "<boost/asio/awaitable.hpp>"),
                 ("base/text.h", "<string_view>")):
             with self.subTest(path=path, name=name):
@@ -211,6 +228,22 @@ class Index(Tree):
     def test_a_file_that_moved_is_named(self):
         (self.root / "src/web/search.h").unlink()
         self.assertIn("there is no src/web/search.h", self.messages(check_index.check)[0])
+
+    def test_a_folder_that_the_map_lacks_is_named(self):
+        self.write("src/blend/blend.cc", "")
+        self.assertEqual(self.messages(check_index.check),
+                         ["ARCHITECTURE.md: the map does not show src/blend/"])
+
+    def test_a_folder_that_only_the_map_has_is_named(self):
+        (self.root / "src/engine/index.h").unlink()
+        (self.root / "src/engine").rmdir()
+        self.assertIn("there is no src/engine/", self.messages(check_index.check)[0])
+
+    def test_a_step_of_the_path_must_exist(self):
+        self.write("src/web/search.cc", "int Search::ask(int query) {}\n")
+        self.assertIn("src/web/search.cc does not define answer", self.messages(check_index.check)[0])
+        (self.root / "src/web/search.cc").unlink()
+        self.assertIn("there is no src/web/search.cc", self.messages(check_index.check)[0])
 
     def test_a_path_in_the_text_must_exist(self):
         self.write("CONTRIBUTING.md", "See `tools/nowhere.py` and `src/web/search.h`.\n")
