@@ -20,6 +20,8 @@ using boost::beast::error_code;
 using boost::beast::string_view;
 
 constexpr std::size_t kMaxMethodBytes = 32;
+constexpr std::size_t kLineBytes =
+    sizeof("  HTTP/1.1\r") - 1;            // of a request line, beside its parts
 constexpr std::size_t kMaxBlankLines = 4;  // before a request line; RFC 9112 section 2.2
 constexpr std::uint32_t kMaxChunkOverhead = 16 * 1024;
 constexpr std::uint8_t kMaxSizeDigits = 15;  // a size of 16 digits could overflow when added to
@@ -265,7 +267,7 @@ HeadResult refused(Code code, std::string_view reason) {
 HeadResult judge_incomplete(std::string_view bytes, const HeadLimits& limits) {
     const std::size_t line_end = bytes.find('\n');
     if (line_end == std::string_view::npos &&
-        bytes.size() > limits.max_target_bytes + kMaxMethodBytes) {
+        bytes.size() > kMaxMethodBytes + limits.max_target_bytes + kLineBytes) {
         return refused(Code::kUriTooLong, "the request line is too long");
     }
     if (bytes.size() >= limits.max_header_bytes) {
@@ -329,22 +331,10 @@ HeadResult parse_head(std::string_view bytes, const HeadLimits& limits, RequestH
     return {.state = HeadState::kComplete, .size = blank + size};
 }
 
-bool head_may_be_complete(std::string_view bytes, const HeadLimits& limits, std::size_t& scanned) {
-    std::size_t at = scanned;
+bool needs_another_look(std::string_view bytes, const HeadLimits& limits, std::size_t& scanned) {
+    const bool line_ended = bytes.find('\n', scanned) != std::string_view::npos;
     scanned = bytes.size();
-    for (;;) {
-        at = bytes.find('\n', at);
-        if (at == std::string_view::npos) {
-            break;
-        }
-        const bool after_cr = at > 0 && bytes[at - 1] == '\r';
-        const bool blank_line = at > 2 && bytes[at - 2] == '\n';
-        if (!after_cr || blank_line) {
-            return true;
-        }
-        at += 1;
-    }
-    return judge_incomplete(bytes, limits).state == HeadState::kRefused;
+    return line_ended || judge_incomplete(bytes, limits).state == HeadState::kRefused;
 }
 
 ChunkDecoder::State ChunkDecoder::feed(std::string_view wire, std::size_t max_body_bytes,

@@ -54,10 +54,11 @@ struct HeadResult {
 // Content-Length, no transfer coding but "chunked", never both.
 HeadResult parse_head(std::string_view bytes, const HeadLimits& limits, RequestHead& head);
 
-// Finds the end of a head that parse_head() called incomplete, so that slow input is not parsed
-// over and over. `scanned` is how many bytes an earlier call looked at; it is moved on. True when
-// the head has to be parsed again: it is complete, too long, or has a line that ends without a CR.
-bool head_may_be_complete(std::string_view bytes, const HeadLimits& limits, std::size_t& scanned);
+// Whether a head that parse_head() called incomplete is worth parsing again, now that `bytes`
+// begins with what was parsed then and `scanned` bytes of it have been looked at here or there:
+// when a line has ended since, or a bound is passed. Keeps slow senders from costing a parse for
+// each byte.
+bool needs_another_look(std::string_view bytes, const HeadLimits& limits, std::size_t& scanned);
 
 // Undoes the chunked coding, fed with whatever arrives. Chunk extensions and trailers are read,
 // bounded and dropped.

@@ -42,7 +42,7 @@ RequestReader::State RequestReader::refuse(Code code, std::string_view reason) {
 RequestReader::State RequestReader::take_head(const HeadLimits& limits,
                                               std::size_t max_body_bytes) {
     const std::string_view bytes = unread();
-    if (scanned_ > 0 && !head_may_be_complete(bytes, limits, scanned_)) {
+    if (scanned_ > 0 && !needs_another_look(bytes, limits, scanned_)) {
         return State::kIncomplete;
     }
     const HeadResult result = parse_head(bytes, limits, head_);

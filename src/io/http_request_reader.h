@@ -77,7 +77,7 @@ class RequestReader {
     std::size_t begin_ = 0;  // of the request that is being read or answered
     std::size_t end_ = 0;    // of what was read
 
-    std::size_t scanned_ = 0;  // of unread(): known to hold no end of a head
+    std::size_t scanned_ = 0;  // of unread(): looked at, and no complete head
     std::size_t head_size_ = 0;
     std::size_t size_ = 0;  // of a complete request in the buffer
     RequestHead head_;

@@ -1,10 +1,12 @@
 // Clients that leave, half and wholly; a server that leaves; Unix sockets; addresses in use.
 #include "server_fixture.h"
+#include "support/temp_dir.h"
 
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -16,20 +18,6 @@ namespace sluice::test {
 namespace {
 
 using namespace std::chrono_literals;
-
-// A directory of the test's own, removed at its end.
-class TempDirectory {
- public:
-    TempDirectory() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "sluice-XXXXXX").string();
-        path_ = ::mkdtemp(pattern.data());
-    }
-    ~TempDirectory() { std::filesystem::remove_all(path_); }
-    std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-    std::string path_;
-};
 
 // Protects: work for a client that has gone is cancelled, whichever way it went.
 TEST(HttpServerLeavingClients, CancelTheirRequests) {
@@ -122,6 +110,41 @@ TEST(HttpServerLeavingClients, LeaveNothingBehind) {
     EXPECT_NE(running.metrics.expose().find("sluice_http_connections 0"), std::string::npos);
 }
 
+// Protects: work on another thread is cancelled there, and a cancellation that meets the end of the
+// work on its way does no harm.
+TEST(HttpServerLeavingClients, CancelWorkOnOtherThreads) {
+    boost::asio::io_context elsewhere(1);
+    auto work = boost::asio::make_work_guard(elsewhere);
+    std::thread thread([&elsewhere] { elsewhere.run(); });
+    {
+        io::HttpServerConfig config;
+        config.threads = 2;
+        RunningServer running(config);
+        running.handler.set_elsewhere(elsewhere.get_executor());
+        RawClient patient = running.connect();
+        ASSERT_TRUE(patient.get("/elsewhere?patient"));
+        std::vector<RawClient> leaving;
+        for (int i = 0; i < 20; ++i) {
+            leaving.push_back(running.connect());
+            ASSERT_TRUE(leaving.back().get("/elsewhere"));
+        }
+        ASSERT_TRUE(running.handler.wait_for_started(21));
+        for (int i = 0; i < 10; ++i) {
+            leaving[static_cast<std::size_t>(i)].reset();
+        }
+        EXPECT_TRUE(running.handler.wait_for_cancelled(10));
+        // The others leave while they are being answered.
+        std::thread releasing([&running] { running.handler.release(); });
+        for (std::size_t i = 10; i < 20; ++i) {
+            leaving[i].reset();
+        }
+        releasing.join();
+        EXPECT_EQ(patient.read_response()->body, "released patient");
+    }
+    work.reset();
+    thread.join();
+}
+
 // Protects: a drain closes idle connections at once, and lets a request under way finish.
 TEST(HttpServerDrain, ClosesIdleConnectionsAndFinishesRequests) {
     RunningServer running;
@@ -212,8 +235,8 @@ TEST(HttpServerDrain, CopesWithClientsUnderWay) {
 
 // Protects: a Unix socket serves its owner only, and says so to handlers.
 TEST(HttpServerUnixSocket, ServesItsOwner) {
-    const TempDirectory directory;
-    const std::string path = directory / "s";
+    const TempDir directory;
+    const std::string path = directory.file("s");
     {
         RunningServer running({}, path);
         struct stat info{};
@@ -232,8 +255,8 @@ TEST(HttpServerUnixSocket, ServesItsOwner) {
 
 // Protects: what a crash leaves behind is replaced; what is in use or is no socket is not.
 TEST(HttpServerUnixSocket, ReplacesOnlyStaleSockets) {
-    const TempDirectory directory;
-    const std::string path = directory / "s";
+    const TempDir directory;
+    const std::string path = directory.file("s");
     RunningServer running({}, path);
     io::HttpServerConfig config;
     config.listen = {};
@@ -249,18 +272,19 @@ TEST(HttpServerUnixSocket, ReplacesOnlyStaleSockets) {
     ASSERT_TRUE(client.get("/"));
     EXPECT_TRUE(client.read_response());
 
-    const std::string stale = directory / "stale";
+    const std::string stale = directory.file("stale");
     std::filesystem::rename(path, stale);
     client.close();
     running.server->drain();
     ASSERT_TRUE(std::filesystem::exists(stale));
     EXPECT_TRUE(try_to_serve(stale).ok());
 
-    const std::string file = directory / "file";
+    const std::string file = directory.file("file");
     std::ofstream(file) << "keep me";
     EXPECT_EQ(try_to_serve(file).error().code, Code::kUnavailable);
     EXPECT_TRUE(std::filesystem::exists(file));
-    EXPECT_EQ(try_to_serve(directory / std::string(200, 'x')).error().code, Code::kInvalidRequest);
+    EXPECT_EQ(try_to_serve(directory.file(std::string(200, 'x'))).error().code,
+              Code::kInvalidRequest);
 }
 
 // Protects: addresses that can't be served are named before anything is served.

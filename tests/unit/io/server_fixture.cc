@@ -73,6 +73,10 @@ io::HttpReply ScriptedHandler::handle(const io::HttpRequest& request) {
     if (request.path == "/wait") {
         return wait(request);
     }
+    if (request.path == "/elsewhere") {
+        const std::lock_guard lock(mutex_);
+        return wait_elsewhere(request, elsewhere_);
+    }
     if (request.path == "/later") {
         return later();
     }
@@ -143,6 +147,17 @@ Task<io::HttpResponse> ScriptedHandler::wait(const io::HttpRequest& request) {
         throw boost::system::system_error(asio::error::operation_aborted);
     }
     co_return text_response("released " + std::string(request.query));
+}
+
+Task<io::HttpResponse> ScriptedHandler::wait_elsewhere(const io::HttpRequest& request,
+                                                       Executor executor) {
+    Task<io::HttpResponse> task = wait(request);
+    co_return co_await run_on(std::move(executor), std::move(task));
+}
+
+void ScriptedHandler::set_elsewhere(Executor executor) {
+    const std::lock_guard lock(mutex_);
+    elsewhere_ = std::move(executor);
 }
 
 Task<io::HttpResponse> ScriptedHandler::later() {

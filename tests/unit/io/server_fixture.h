@@ -24,6 +24,7 @@ namespace sluice::test {
 // GET /           "hello"
 // any  /echo      what arrived: method, path, query, peer, body
 // GET  /wait      a Task that answers "released" after release(), or is cancelled
+// GET  /elsewhere as /wait, on the executor that set_elsewhere() named
 // GET  /later     a Task that answers "later" after a trip through the scheduler
 // GET  /body      the shared body behind the lead, see set_body()
 // GET  /close     "bye", and close
@@ -37,6 +38,8 @@ class ScriptedHandler final : public io::HttpHandler {
     io::HttpResponse refuse(const Error& error, const RequestId& id) override;
 
     void set_body(std::string lead, std::string body, std::string headers = {});
+
+    void set_elsewhere(Executor executor);
 
     // Ends every /wait that is under way and those to come.
     void release();
@@ -53,6 +56,7 @@ class ScriptedHandler final : public io::HttpHandler {
     };
 
     Task<io::HttpResponse> wait(const io::HttpRequest& request);
+    Task<io::HttpResponse> wait_elsewhere(const io::HttpRequest& request, Executor executor);
     Task<io::HttpResponse> later();
     Task<io::HttpResponse> throw_later();
     bool wait_until(const std::function<bool()>& done);
@@ -65,6 +69,7 @@ class ScriptedHandler final : public io::HttpHandler {
     int started_ = 0;
     int cancelled_ = 0;
     int handled_ = 0;
+    Executor elsewhere_;
     std::string lead_;
     std::shared_ptr<const io::HttpBody> body_;
     std::string headers_;
