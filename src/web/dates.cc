@@ -213,7 +213,7 @@ std::optional<std::string> to_rfc3339(std::string_view text) {
     if (year < 1 || year > 9999) {  // the zone moved it out of what four digits can say
         return std::nullopt;
     }
-    const std::chrono::hh_mm_ss clock(*instant - day);
+    const std::chrono::hh_mm_ss since_midnight(*instant - day);
     std::string out;
     append_padded(out, static_cast<unsigned>(year), 4);
     out += '-';
@@ -221,11 +221,11 @@ std::optional<std::string> to_rfc3339(std::string_view text) {
     out += '-';
     append_padded(out, static_cast<unsigned>(date.day()), 2);
     out += 'T';
-    append_padded(out, static_cast<unsigned>(clock.hours().count()), 2);
+    append_padded(out, static_cast<unsigned>(since_midnight.hours().count()), 2);
     out += ':';
-    append_padded(out, static_cast<unsigned>(clock.minutes().count()), 2);
+    append_padded(out, static_cast<unsigned>(since_midnight.minutes().count()), 2);
     out += ':';
-    append_padded(out, static_cast<unsigned>(clock.seconds().count()), 2);
+    append_padded(out, static_cast<unsigned>(since_midnight.seconds().count()), 2);
     out += 'Z';
     return out;
 }
