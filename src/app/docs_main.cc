@@ -7,6 +7,7 @@
 #include "io/http_client_metrics.h"
 #include "io/http_server_metrics.h"
 #include "io/sqlite_metrics.h"
+#include "obs/log_metrics.h"
 #include "obs/metrics.h"
 #include "surface/common/errors.h"
 #include "surface/rest/openapi.h"
@@ -32,8 +33,9 @@ class EmptyEnvironment final : public Environment {
 
 std::string all_metrics() {
     std::vector<const obs::MetricSpec*> specs;
-    for (const auto& side : {access::access_metrics(), io::http_client_metrics(),
-                             io::http_server_metrics(), io::sqlite_metrics(), web::web_metrics()}) {
+    for (const auto& side :
+         {access::access_metrics(), io::http_client_metrics(), io::http_server_metrics(),
+          io::sqlite_metrics(), obs::obs_metrics(), web::web_metrics()}) {
         specs.insert(specs.end(), side.begin(), side.end());
     }
     return obs::describe_metrics(specs);

@@ -8,6 +8,7 @@
 #include "io/http_client.h"
 #include "io/http_server.h"
 #include "io/sqlite_store.h"
+#include "obs/log_metrics.h"
 #include "obs/metrics.h"
 #include "surface/all.h"
 #include "web/keys.h"
@@ -97,7 +98,10 @@ struct Gateway::Parts {
           log(log_in),
           http(control.get_executor(), config.upstream, clock, log, metrics),
           tasks(control.get_executor(),
-                [this](const std::exception_ptr& error) { log_exception(log, error); }) {}
+                [this](const std::exception_ptr& error) { log_exception(log, error); }) {
+        metrics.sampled(obs::kLogLinesDropped, {},
+                        [this] { return static_cast<double>(log.dropped()); });
+    }
 
     Status open_stores();
     void build_planes();

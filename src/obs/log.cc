@@ -176,6 +176,10 @@ bool Log::enabled(Level level) const {
     return level >= lowest_.load(std::memory_order_relaxed);
 }
 
+std::uint64_t Log::dropped() const {
+    return sink_.dropped();
+}
+
 void Log::set_lowest(Level level) {
     lowest_.store(level, std::memory_order_relaxed);
 }

@@ -79,6 +79,8 @@ class Log {
     void error(std::string_view event, LogFields fields = {}) const;
 
     bool enabled(Level level) const;
+    // Lines that the sink gave up so far.
+    std::uint64_t dropped() const;
     void set_lowest(Level level);
 
  private:

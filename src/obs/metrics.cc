@@ -212,7 +212,11 @@ std::string describe_metrics(const std::vector<const MetricSpec*>& specs) {
     std::vector<const MetricSpec*> sorted = specs;
     std::sort(sorted.begin(), sorted.end(),
               [](const MetricSpec* a, const MetricSpec* b) { return a->name < b->name; });
-    std::string out = "| metric | type | labels | meaning |\n|---|---|---|---|\n";
+    std::string out =
+        "# Metrics\n\n`GET /metrics` gives these in the Prometheus text format. Of each metric "
+        "1,000 "
+        "label sets are kept apart; further ones are counted together under the value "
+        "`_other`.\n\n| metric | type | labels | meaning |\n|---|---|---|---|\n";
     for (const MetricSpec* spec : sorted) {
         out += "| `" + spec->name + "` | ";
         out += to_string(spec->type);

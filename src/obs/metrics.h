@@ -95,7 +95,7 @@ class Metrics {
     std::unique_ptr<Impl> impl_;
 };
 
-// docs/metrics.md: one table row per spec, in order of name.
+// docs/metrics.md: a table with a row per spec, in order of name.
 std::string describe_metrics(const std::vector<const MetricSpec*>& specs);
 
 }  // namespace sluice::obs
