@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <latch>
 #include <memory>
 #include <optional>
 #include <string>
@@ -145,9 +146,11 @@ TEST(EnsureAdminToken, RacingStartsMakeOne) {
         std::array<std::optional<Secret>, 2> made;
         const std::array stores = {&backend.store(), &backend.second_store()};
         std::array<std::thread, 2> starts;
+        std::latch together(2);
         for (std::size_t i = 0; i < starts.size(); ++i) {
-            starts[i] = std::thread([&made, &stores, i] {
+            starts[i] = std::thread([&made, &stores, &together, i] {
                 asio::io_context io(1);
+                together.arrive_and_wait();
                 made[i] = test::run_io(io, ensure_admin_token(*stores[i])).value();
             });
         }
