@@ -11,6 +11,7 @@
 #include "io/http_message.h"
 #include "obs/metrics.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
