@@ -11,8 +11,10 @@
 namespace sluice::obs {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 const MetricSpec kAttempts{MetricType::kCounter,
                            "sluice_web_attempts_total",
@@ -142,13 +144,13 @@ TEST(MetricsDeathTest, AMistakeInADeclarationOrItsUseStopsTheProgram) {
 
 TEST(DescribeMetricsTest, TheTableIsSortedByNameAndKeepsPipesInsideCells) {
     const MetricSpec piped{MetricType::kGauge, "sluice_a_bytes", "One | two.", {}};
-    EXPECT_EQ(
-        describe_metrics({&kAttempts, &piped}),
-        "| metric | type | labels | meaning |\n"
-        "|---|---|---|---|\n"
-        "| `sluice_a_bytes` | gauge |  | One \\| two. |\n"
-        "| `sluice_web_attempts_total` | counter | `provider`, `outcome` | Calls to providers. "
-        "|\n");
+    const std::string page = describe_metrics({&kAttempts, &piped});
+    EXPECT_THAT(page, StartsWith("# Metrics\n"));
+    EXPECT_THAT(page, EndsWith("\n\n| metric | type | labels | meaning |\n"
+                               "|---|---|---|---|\n"
+                               "| `sluice_a_bytes` | gauge |  | One \\| two. |\n"
+                               "| `sluice_web_attempts_total` | counter | `provider`, `outcome` | "
+                               "Calls to providers. |\n"));
 }
 
 }  // namespace
