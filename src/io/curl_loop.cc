@@ -7,7 +7,9 @@
 #include <boost/asio/steady_timer.hpp>
 #include <curl/curl.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <unordered_map>
@@ -49,8 +51,12 @@ struct Socket {
 }  // namespace
 
 struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
-    Impl(Executor ex, Limits limits, const obs::Log& logger, OnDone done)
-        : executor(std::move(ex)), log(logger), on_done(std::move(done)), timer(executor) {
+    Impl(Executor ex, Limits limits, const Clock& clk, const obs::Log& logger, OnDone done)
+        : executor(std::move(ex)),
+          clock{clk},
+          log(logger),
+          on_done(std::move(done)),
+          timer(executor) {
         // Once in a process; libcurl counts further calls.
         static const CURLcode global = curl_global_init(CURL_GLOBAL_DEFAULT);
         SLUICE_ASSERT(global == CURLE_OK);
@@ -81,12 +87,23 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
         curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, &Impl::on_close);
         curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, this);
         require(curl_multi_add_handle(multi, easy));
+        transfers += 1;
         take_turns();
     }
 
     void stop(CURL* easy) {
-        require(curl_multi_remove_handle(multi, easy));
+        remove(easy);
         take_turns();
+    }
+
+    void remove(CURL* easy) {
+        require(curl_multi_remove_handle(multi, easy));
+        transfers -= 1;
+        if (transfers == 0) {
+            // The executor may run out of work now.
+            timer.cancel();
+            armed_for = Instant::max();
+        }
     }
 
     // Tells libcurl that a socket is ready or that its instant has come.
@@ -108,7 +125,7 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
         }
         if (due) {
             due = false;
-            arm_timer(0);
+            wake_at(clock.now());
         }
     }
 
@@ -121,20 +138,38 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
             // The message is gone once its handle is.
             CURL* easy = message->easy_handle;
             const CURLcode code = message->data.result;
-            require(curl_multi_remove_handle(multi, easy));
+            remove(easy);
             on_done(easy, code);
         }
     }
 
-    void arm_timer(long milliseconds) {
-        timer.expires_after(std::chrono::milliseconds(milliseconds));
+    // libcurl moves its instant with every request. The timer only follows to an earlier one; to a
+    // later one it is moved when it has fired too early, which is rare.
+    void wake_at(Instant instant) {
+        wanted_at = instant;
+        if (armed_for <= instant) {
+            return;
+        }
+        armed_for = instant;
+        timer.expires_after(std::max(instant - clock.now(), Duration::zero()));
         timer.async_wait([self = shared_from_this()](error_code error) {
-            if (error || self->stopped) {
-                return;
+            if (!error && !self->stopped) {
+                self->on_woken();
             }
-            self->due = true;
-            self->take_turns();
         });
+    }
+
+    void on_woken() {
+        armed_for = Instant::max();
+        if (transfers == 0 || wanted_at == Instant::max()) {
+            return;
+        }
+        if (wanted_at > clock.now()) {
+            return wake_at(wanted_at);
+        }
+        wanted_at = Instant::max();
+        due = true;
+        take_turns();
     }
 
     void arm(const std::shared_ptr<Socket>& socket) {
@@ -222,13 +257,10 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
     static int on_timer(CURLM*, long milliseconds, void* loop) {
         auto* self = static_cast<Impl*>(loop);
         self->due = milliseconds == 0;
-        if (self->stopped || self->due) {
-            return 0;
-        }
-        if (milliseconds < 0) {
-            self->timer.cancel();
+        if (self->stopped || milliseconds <= 0) {
+            self->wanted_at = Instant::max();
         } else {
-            self->arm_timer(milliseconds);
+            self->wake_at(self->clock.now() + std::chrono::milliseconds(milliseconds));
         }
         return 0;
     }
@@ -257,17 +289,22 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
     }
 
     Executor executor;
+    const Clock& clock;
     const obs::Log& log;
     OnDone on_done;
     CURLM* multi = nullptr;
     asio::steady_timer timer;
     std::unordered_map<curl_socket_t, std::shared_ptr<Socket>> sockets;
-    bool due = false;  // libcurl asked for a turn at once
+    std::size_t transfers = 0;
+    Instant wanted_at = Instant::max();  // when libcurl wants a turn; max: at no time
+    Instant armed_for = Instant::max();  // what the timer is set for; max: it is not
+    bool due = false;                    // libcurl asked for a turn at once
     bool stopped = false;
 };
 
-CurlLoop::CurlLoop(Executor executor, Limits limits, const obs::Log& log, OnDone on_done)
-    : impl_(std::make_shared<Impl>(std::move(executor), limits, log, std::move(on_done))) {}
+CurlLoop::CurlLoop(Executor executor, Limits limits, const Clock& clock, const obs::Log& log,
+                   OnDone on_done)
+    : impl_(std::make_shared<Impl>(std::move(executor), limits, clock, log, std::move(on_done))) {}
 
 CurlLoop::~CurlLoop() {
     impl_->shut();

@@ -5,6 +5,7 @@
 // Not thread-safe: everything happens on the executor's single thread.
 #pragma once
 
+#include "base/clock.h"
 #include "base/task.h"
 #include "obs/log.h"
 
@@ -25,7 +26,8 @@ class CurlLoop {
     // libcurl callback, and must not call back into the loop.
     using OnDone = std::function<void(void* easy, int code)>;
 
-    CurlLoop(Executor executor, Limits limits, const obs::Log& log, OnDone on_done);
+    CurlLoop(Executor executor, Limits limits, const Clock& clock, const obs::Log& log,
+             OnDone on_done);
     // Closes every connection. No transfer may be left.
     ~CurlLoop();
     CurlLoop(const CurlLoop&) = delete;

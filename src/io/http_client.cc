@@ -139,7 +139,7 @@ struct CurlHttpClient::Impl : std::enable_shared_from_this<Impl> {
           metrics(registry),
           loop(std::make_unique<CurlLoop>(
               executor,
-              CurlLoop::Limits{config.max_connections_per_host, config.max_idle_connections},
+              CurlLoop::Limits{config.max_connections_per_host, config.max_idle_connections}, clk,
               logger, [this](void* easy, int code) { ended(easy, code); })),
           deadline_timer(executor) {}
 

@@ -1,5 +1,6 @@
 #include "io/http_client.h"
 
+#include "base/config_reader.h"
 #include "http_client_fixture.h"
 #include "io/http_client_metrics.h"
 
@@ -484,6 +485,47 @@ TEST_F(HttpClientTest, SurvivesManyRequests) {
     EXPECT_LE(upstream_.connections_open(), 64U);
     EXPECT_EQ(counted("sluice_upstream_transfers"), 0);
     EXPECT_EQ(errors(Code::kUnavailable), 0);
+}
+
+struct ConfigCase {
+    std::string_view toml;
+    std::string_view bad_key;  // empty: nothing is wrong
+};
+
+// Guards the settings of the section "upstream": their names, their ranges and what they set.
+TEST(HttpClientConfigTest, ReadsItsSection) {
+    const ConfigCase cases[] = {
+        {"", ""},
+        {"max_response_bytes = '1MiB'\nconnect_timeout_s = 0.5\nmax_connections_per_host = 7\n"
+         "max_idle_connections = 8\ndns_cache_s = 0\nuser_agent = 'me'\nca_file = 'ca.pem'",
+         ""},
+        {"max_response_bytes = 0", "upstream.max_response_bytes"},
+        {"connect_timeout_s = 0", "upstream.connect_timeout_s"},
+        {"max_connections_per_host = 0", "upstream.max_connections_per_host"},
+        {"max_idle_connections = 0", "upstream.max_idle_connections"},
+        {"dns_cache_s = -1", "upstream.dns_cache_s"},
+        {"user_agent = \"a\\r\\nX-Injected: b\"", "upstream.user_agent"},
+    };
+    for (const ConfigCase& c : cases) {
+        SCOPED_TRACE(c.toml);
+        ConfigLayers layers;
+        layers.add_file("sluice.toml", "[upstream]\n" + std::string(c.toml) + "\n");
+        ConfigReader section = ConfigReader(layers).section("upstream");
+        const HttpClientConfig read = HttpClientConfig::read(section);
+        layers.finish();
+        ASSERT_EQ(layers.errors().size(), c.bad_key.empty() ? 0U : 1U);
+        if (!c.bad_key.empty()) {
+            EXPECT_EQ(layers.errors().front().key, c.bad_key);
+        } else if (!c.toml.empty()) {
+            EXPECT_EQ(read.max_response_bytes, kMiB);
+            EXPECT_EQ(read.connect_timeout, 500ms);
+            EXPECT_EQ(read.max_connections_per_host, 7);
+            EXPECT_EQ(read.max_idle_connections, 8);
+            EXPECT_EQ(read.dns_cache, 0ms);
+            EXPECT_EQ(read.user_agent, "me");
+            EXPECT_EQ(read.ca_file, "ca.pem");
+        }
+    }
 }
 
 // Guards that each metric is listed for the generated page.
