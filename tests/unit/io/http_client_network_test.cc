@@ -220,8 +220,8 @@ http {
     ssl_certificate_key key.pem;
     location / { return 200 "$server_protocol $connection $ssl_session_reused"; }
     location /last { keepalive_timeout 0; return 200 ""; }
-    listen 127.0.0.1:)" +
-               listen + ";\n  }\n}\n";
+    location /behind { proxy_pass )" +
+               upstream_.url("") + ";}\n    listen 127.0.0.1:" + listen + ";\n  }\n}\n";
     }
 
     std::string url() const { return loopback("https", port_) + "/"; }
@@ -259,6 +259,26 @@ TEST_F(HttpClientTlsTest, SpeaksHttp2) {
         EXPECT_EQ((*result)->body, first->body);
         EXPECT_TRUE((*result)->reused_connection);
     }
+}
+
+// Guards that giving up one of several requests costs an HTTP/2 connection nothing but the stream,
+// and that the connection then idles without keeping the loop busy.
+TEST_F(HttpClientTlsTest, GivesUpOneStreamOfAConnection) {
+    if (!start_nginx()) {
+        GTEST_SKIP() << "nginx or openssl is not installed";
+    }
+    trust_certificate();
+    upstream_.on("/behind", Scripted::doing(Scripted::Act::kStall));
+    ASSERT_TRUE(get(url()).ok());
+    const Instant started = clock_.now();
+    const auto stalled = get(url() + "behind", 100ms);  // returns when the loop has nothing to do
+    EXPECT_LT(clock_.now() - started, 5s);
+    ASSERT_FALSE(stalled.ok());
+    EXPECT_EQ(stalled.error().code, Code::kTimeout);
+    EXPECT_EQ(upstream_.request_count(), 1U);
+    const auto next = get(url());
+    ASSERT_TRUE(next.ok());
+    EXPECT_TRUE(next->reused_connection);
 }
 
 // Guards that a new connection to a known host takes up the TLS session of the last one.
