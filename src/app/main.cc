@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
         "sluice"};
     app.require_subcommand(1);
     app.set_version_flag("--version", std::string(sluice::app::kVersion));
-    app.failure_message(CLI::FailureMessage::help);
+    app.failure_message(CLI::FailureMessage::simple);
     std::function<int()> chosen;
     sluice::app::add_serve(app, chosen);
     sluice::app::add_check(app, chosen);
@@ -29,6 +29,9 @@ int main(int argc, char** argv) {
     sluice::app::add_cache(app, chosen);
     sluice::app::add_doctor(app, chosen);
     sluice::app::add_version(app, chosen);
+    if (argc > 1 && argv[1][0] != '-' && !sluice::app::has_command(app, argv[1])) {
+        return sluice::app::unknown_command(app, argv[1]);
+    }
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -188,7 +188,7 @@ class Upstream(Process):
 
 
 class Sluice(Process):
-    def __init__(self, upstream=None, settings="", env=None, keys=True, args=()):
+    def __init__(self, upstream=None, settings="", env=None, keys=True, args=(), listen="127.0.0.1:0"):
         self.folder = tempfile.TemporaryDirectory()
         self.data_dir = pathlib.Path(self.folder.name)
         self.config = self.data_dir / "sluice.toml"
@@ -205,7 +205,7 @@ base_url = "{base}/tavily"
         secrets = {"SERPER_API_KEYS": "serper-test-key-0001,serper-test-key-0002",
                    "TAVILY_API_KEYS": "tvly-test-key-0001"} if keys else {}
         super().__init__([SLUICE, "serve", "--config", self.config, "--data-dir", self.data_dir,
-                          "--listen", "127.0.0.1:0", *args], {**secrets, **(env or {})})
+                          "--listen", listen, *args], {**secrets, **(env or {})})
         self.port = int(self.wait_for_line(r"listens on 127\.0\.0\.1:(\d+)")[1])
         self.address = ("127.0.0.1", self.port)
         self.socket_path = str(self.data_dir / "sluice.sock")

@@ -26,6 +26,7 @@ std::string settings_as_json(const LoadedConfig& loaded) {
     json.end_array().key("settings").begin_array();
     for (const EffectiveSetting& setting : loaded.settings) {
         json.begin_object().field("key", setting.path).field("value", setting.value);
+        json.field("type", setting.type).field("range", setting.range);
         json.field("origin", setting.origin).field("default", setting.default_value).end_object();
     }
     json.end_array().end_object();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 namespace CLI {
 class App;
@@ -18,5 +19,9 @@ void add_tokens(CLI::App& app, std::function<int()>& chosen);
 void add_cache(CLI::App& app, std::function<int()>& chosen);
 void add_doctor(CLI::App& app, std::function<int()>& chosen);
 void add_version(CLI::App& app, std::function<int()>& chosen);
+
+bool has_command(const CLI::App& app, const std::string& name);
+// Says that there is no command `name` and which one may have been meant. Returns the exit code.
+int unknown_command(const CLI::App& app, const std::string& name);
 
 }  // namespace sluice::app

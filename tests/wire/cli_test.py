@@ -1,0 +1,165 @@
+"""The commands of the binary, alone and beside a running gateway."""
+import json
+import os
+import re
+import signal
+import stat
+import subprocess
+
+import pytest
+
+from wire import SLUICE, TIMEOUT_S, Sluice, Upstream, call
+
+
+def run(*args, env=None, cwd=None):
+    return subprocess.run([SLUICE, *map(str, args)], capture_output=True, text=True, timeout=TIMEOUT_S,
+                          stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})}, cwd=cwd)
+
+
+@pytest.mark.parametrize("args", [["--help"], ["serve", "--help"], ["check", "--help"], ["search", "--help"], ["tokens", "--help"],
+                                  ["tokens", "add", "--help"], ["tokens", "list", "--help"], ["tokens", "revoke", "--help"],
+                                  ["cache", "purge", "--help"], ["doctor", "--help"], ["version", "--help"]])
+def test_help_teaches(args):
+    result = run(*args)
+    assert result.returncode == 0 and "Usage:" in result.stdout and len(result.stdout) > 150
+
+
+@pytest.mark.parametrize("args, expected", [
+    ([], "subcommand"), (["serv"], "did you mean 'serve'"), (["nonsense"], "there is no command"), (["serve", "--nope"], "--nope"),
+    (["search"], "query"), (["search", "-n", "99", "x"], "max-results"), (["tokens"], "subcommand"), (["tokens", "revoke"], "id"),
+    (["tokens", "add", "--scopes", "everything"], "--scopes"), (["tokens", "add", "--expires-in", "soon"], "--expires-in"),
+    (["tokens", "add", "--requests-per-minute", "99999999"], "requests"), (["serve", "--set", "novalue"], "novalue"),
+])
+def test_a_wrong_command_line_ends_with_2(tmp_path, args, expected):
+    result = run(*args, cwd=tmp_path)
+    assert result.returncode == 2, (result.stdout, result.stderr)
+    assert expected in result.stderr + result.stdout
+
+
+def test_version():
+    assert re.fullmatch(r"sluice \d+\.\d+\.\d+\n", run("version").stdout)
+    assert set(json.loads(run("version", "--json").stdout)) == {"version"}
+
+
+def test_search_in_a_terminal(sluice):
+    result = sluice.command("search", "stoneware", "glaze", "-n", "2", "--trace")
+    assert result.returncode == 0, result.stderr
+    assert "1. Glaze chemistry for studio potters" in result.stdout
+    assert "https://kiln.example.com/guides/glaze-chemistry" in result.stdout
+    assert "2 results from serper" in result.stdout and "serper: success" in result.stdout
+    assert "\x1b" not in result.stdout, "colours where there is no terminal"
+    as_json = json.loads(sluice.command("search", "--json", "stoneware", "glaze", "-n", "2").stdout)
+    assert as_json["cached"] is True and as_json["query"] == "stoneware glaze"
+    over_tcp = run("search", "--server", f"http://127.0.0.1:{sluice.port}/", "stoneware", cwd=sluice.data_dir)
+    assert over_tcp.returncode == 0, over_tcp.stderr
+
+
+def test_search_shows_what_went_wrong(sluice, upstream):
+    upstream.control("serper", fixture="bad_request")
+    result = sluice.command("search", "refused", "--trace")
+    assert result.returncode == 1 and "Missing query parameter" in result.stderr and "query_rejected" in result.stderr
+    nobody = run("search", "x", "--server", "http://127.0.0.1:9")
+    assert nobody.returncode == 1 and "sluice serve" in nobody.stderr
+
+
+def test_cache_purge(sluice):
+    sluice.search("to be forgotten")
+    assert re.match(r"forgot [1-9]\d* answers", sluice.command("cache", "purge").stdout)
+    assert sluice.search("to be forgotten").json()["cached"] is False
+    assert "purged" in json.loads(sluice.command("cache", "purge", "--json").stdout)
+
+
+def test_cache_purge_without_a_gateway(tmp_path):
+    result = run("cache", "purge", "--data-dir", tmp_path)
+    assert result.returncode == 1 and "running gateway" in result.stderr
+
+
+def test_doctor(sluice, tmp_path):
+    healthy = sluice.command("doctor")
+    assert healthy.returncode == 0 and "running and ready" in healthy.stdout
+    os.chmod(tmp_path, 0o777)
+    open_to_all = run("doctor", "--data-dir", tmp_path)
+    assert open_to_all.returncode == 1 and "chmod 700" in open_to_all.stdout
+    os.chmod(tmp_path, 0o700)
+    (tmp_path / "access.db").write_bytes(b"this is no database" * 100)
+    damaged = run("doctor", "--data-dir", tmp_path, "--json")
+    findings = {c["name"]: c["finding"] for c in json.loads(damaged.stdout)["checks"]}
+    assert damaged.returncode == 1 and findings["token store"] == "bad"
+
+
+def test_tokens_from_making_to_revoking(upstream):
+    gateway = Sluice(upstream)
+    try:
+        assert gateway.search("anonymous").status == 200
+        made = gateway.command("tokens", "add", "--label", "agent", "--scopes", "search", "--json")
+        token = json.loads(made.stdout)
+        bearer = {"Authorization": f"Bearer {token['token']}"}
+        wait_until(lambda: gateway.post("/v1/search", {"query": "a"}, bearer).status == 200)
+        assert gateway.post("/v1/search", {"query": "a"}, {"X-Api-Key": token["token"]}).status == 200
+        assert gateway.get("/v1/status", bearer).status == 403
+        wrong = gateway.post("/v1/search", {"query": "a"}, {"Authorization": "Bearer slc_wrong"})
+        assert wrong.status == 401 and wrong.header("WWW-Authenticate")
+        listed = json.loads(gateway.command("tokens", "list", "--json").stdout)["tokens"]
+        assert [t["label"] for t in listed] == ["agent"]
+        assert token["token"] not in gateway.command("tokens", "list").stdout
+        assert gateway.command("tokens", "revoke", token["id"]).returncode == 0
+        wait_until(lambda: gateway.post("/v1/search", {"query": "a"}, bearer).status == 401)
+        assert gateway.command("tokens", "revoke", "nonesuch").returncode == 1
+        for path in gateway.data_dir.rglob("*"):
+            if path.is_file():
+                assert token["token"].split("_")[-1].encode() not in path.read_bytes(), f"{path} holds a token"
+                assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0 or path.name == "sluice.toml"
+    finally:
+        assert gateway.stop() == 0
+    assert token["token"] not in gateway.output()
+
+
+def wait_until(condition):
+    """The gateway polls its store once a second: asks again until it has."""
+    import time
+    end = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < end, "it never came true"
+
+
+def test_a_limit_per_token(upstream):
+    gateway = Sluice(upstream)
+    try:
+        token = json.loads(gateway.command("tokens", "add", "--requests-per-minute", "3", "--json").stdout)["token"]
+        bearer = {"Authorization": f"Bearer {token}"}
+        wait_until(lambda: gateway.get("/v1/search?q=", bearer).status == 400)
+        wait_until(lambda: gateway.get("/v1/search?q=a", bearer).status != 401)
+        statuses = [gateway.get("/v1/search?q=a", bearer).status for _ in range(8)]
+        assert 429 in statuses
+        refused = gateway.get("/v1/search?q=a", bearer)
+        if refused.status == 429:
+            assert 1 <= int(refused.header("Retry-After")) <= 60
+            assert refused.json()["code"] == "rate_limited"
+    finally:
+        assert gateway.stop() == 0
+
+
+def test_the_first_start_beyond_loopback_makes_an_admin_token(upstream):
+    gateway = Sluice(upstream, listen="127.0.0.1:0,0.0.0.0:0")
+    try:
+        token = gateway.wait_for_line(r"^\s+(slc_\S+)")[1]
+        assert gateway.search("anonymous").status == 401
+        assert gateway.post("/v1/search", {"query": "a"}, {"Authorization": f"Bearer {token}"}).status == 200
+        assert gateway.get("/metrics").status == 401
+        assert gateway.get("/healthz").status == 200
+    finally:
+        assert gateway.stop() == 0
+
+
+def test_sigterm_finishes_what_is_under_way(upstream):
+    gateway = Sluice(upstream)
+    upstream.control("serper", fixture="ok", delay_ms=400)
+    from wire import Connection
+    with Connection(gateway.address) as connection:
+        connection.send(b"GET /v1/search?q=draining HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        while not upstream.requests():
+            pass
+        gateway.send_signal(signal.SIGTERM)
+        answer = connection.read()
+        assert answer.status == 200 and answer.header("Connection") == "close"
+    assert gateway.stop() == 0

@@ -1,0 +1,186 @@
+"""Configuration on the real binary: a bad value of every single setting stops the start and is named,
+good values show where they came from, and SIGHUP keeps the last good ones."""
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+
+import pytest
+
+from wire import SLUICE, TIMEOUT_S, Sluice
+
+
+def run(*args, env=None, cwd=None):
+    clean = {key: value for key, value in os.environ.items() if not key.startswith("SLUICE__")}
+    return subprocess.run([SLUICE, *map(str, args)], capture_output=True, text=True, timeout=TIMEOUT_S,
+                          stdin=subprocess.DEVNULL, env={**clean, **(env or {})}, cwd=cwd)
+
+
+def all_settings():
+    return json.loads(run("check", "--json", cwd="/").stdout)["settings"]
+
+
+SETTINGS = all_settings()
+
+
+def wrong_type(setting):
+    """A TOML value that can't be meant for this setting."""
+    kind = setting["type"]
+    if kind in ("text", "list"):
+        return "{ a = 1 }"
+    if kind.startswith("one of"):
+        return '"nonsense"'
+    return '"nonsense"'
+
+
+def out_of_range(setting):
+    """TOML values just outside of the range, where there is one."""
+    kind = setting["type"]
+    if kind == "integer":
+        low, high = map(int, setting["range"].split(".."))
+        return [str(low - 1), str(high + 1)]
+    if kind == "duration":
+        return ["-1", '"100000d"']
+    if kind == "size":
+        return ["-1", '"100000000GiB"']
+    return []
+
+
+def toml(path, value):
+    section, _, key = path.rpartition(".")
+    return (f"[{section}]\n" if section else "") + f"{key} = {value}\n"
+
+
+def bad_values():
+    for setting in SETTINGS:
+        for value in [wrong_type(setting), *out_of_range(setting)]:
+            yield pytest.param(setting["key"], value, id=f"{setting['key']}={value}")
+
+
+@pytest.mark.parametrize("key, value", bad_values())
+def test_bad_value_in_the_file(tmp_path, key, value):
+    path = tmp_path / "bad.toml"
+    path.write_text("# a comment\n" + toml(key, value))
+    line = path.read_text().splitlines().index(f"{key.rpartition('.')[2]} = {value}") + 1
+    result = run("check", "--config", path)
+    assert result.returncode == 2
+    assert f"bad.toml:{line}: {key}: " in result.stderr, result.stderr
+    assert "expected" in result.stderr
+    started = run("serve", "--config", path)
+    assert started.returncode == 2 and key in started.stderr, "the gateway started with a bad value"
+
+
+@pytest.mark.parametrize("setting", [s for s in SETTINGS if s["type"] not in ("text", "list")], ids=lambda s: s["key"])
+def test_bad_value_in_the_environment(tmp_path, setting):
+    name = "SLUICE__" + setting["key"].upper().replace(".", "__")
+    result = run("check", env={name: "nonsense"}, cwd=tmp_path)
+    assert result.returncode == 2
+    assert f"environment {name}: {setting['key']}: " in result.stderr, result.stderr
+
+
+@pytest.mark.parametrize("key, value, expected", [
+    ("server.listen", '["nonsense"]', "server.listen"), ("server.listen", '["127.0.0.1:99999"]', "server.listen"),
+    ("server.listen", '["300.1.1.1:80"]', "server.listen"), ("server.listen", "[]", "server.listen"),
+    ("server.trusted_proxy_cidrs", '["10.0.0.0/33"]', "network"), ("server.trusted_proxy_cidrs", '["10.0.0.1/8"]', "network"),
+    ("server.cors_origins", '["example.org"]', "server.cors_origins"), ("server.allowed_hosts", '["http://x"]', "server.allowed_hosts"),
+    ("routing.fast", '["serpr"]', "did you mean 'serper'"), ("routing.deep", '["google"]', "unknown provider"),
+    ("providers.serper.base_url", '"ftp://x"', "http://"), ("providers.tavily.base_url", '""', "http://"),
+    ("lanes.fast.queue_timeout_s", "20", "lanes.fast.queue_timeout_s"), ("server.tls_key_file", '"key.pem"', "tls"),
+    ("data_dir", '""', "data_dir"), ("upstream.ca_file", '"/nowhere/ca.pem"', "upstream.ca_file"),
+])
+def test_a_value_that_only_its_owner_can_judge(tmp_path, key, value, expected):
+    path = tmp_path / "bad.toml"
+    path.write_text(toml(key, value))
+    result = run("check", "--config", path)
+    assert result.returncode == 2, f"accepted: {result.stdout[:200]}"
+    assert expected in result.stderr and key in result.stderr, result.stderr
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("[server]\nlissten = 1\n", "bad.toml:2: server.lissten: unknown setting; did you mean server.listen?"),
+    ("[sever]\nlisten = 1\n", "sever"), ("nonsense\n", "bad.toml:1"), ("[server]\nlisten = [\n", "bad.toml"),
+    ("[server]\nthreads = 1\nthreads = 2\n", "bad.toml"), ("listen = '127.0.0.1:1'\n", "unknown setting"),
+    ("server = 5\n", "server"), ("\x00", "bad.toml"),
+])
+def test_a_file_that_is_wrong(tmp_path, text, expected):
+    path = tmp_path / "bad.toml"
+    path.write_text(text)
+    result = run("check", "--config", path)
+    assert result.returncode == 2 and expected in result.stderr, result.stderr
+
+
+def test_every_mistake_is_told_at_once(tmp_path):
+    path = tmp_path / "bad.toml"
+    path.write_text("[server]\nthreads = -1\nmax_body_bytes = 'x'\n[cache]\nttl = 5\n")
+    result = run("check", "--config", path, env={"SLUICE__LANES__MAX_QUEUED": "many"})
+    assert [key in result.stderr for key in ("server.threads", "server.max_body_bytes", "cache.ttl", "lanes.max_queued")] == [True] * 4
+
+
+def test_an_unknown_variable_names_the_nearest(tmp_path):
+    result = run("check", env={"SLUICE__SERVER__LISTN": "x"}, cwd=tmp_path)
+    assert result.returncode == 2 and "did you mean SLUICE__SERVER__LISTEN?" in result.stderr
+
+
+def test_a_named_file_that_is_not_there(tmp_path):
+    result = run("serve", "--config", tmp_path / "none.toml")
+    assert result.returncode == 2 and "none.toml" in result.stderr
+
+
+def test_layers_and_where_each_value_came_from(tmp_path):
+    (tmp_path / "sluice.toml").write_text("[cache]\nttl_s = 11\nstale_ttl_s = 12\nnegative_ttl_s = 13\n")
+    result = run("check", "--json", "--set", "cache.negative_ttl_s=33", cwd=tmp_path,
+                 env={"SLUICE__CACHE__STALE_TTL_S": "22", "SLUICE__CACHE__NEGATIVE_TTL_S": "23", "LOG_LEVEL": "warn",
+                      "SLUICE__CACHE__MAX_BYTES": ""})
+    found = {s["key"]: (s["value"], s["origin"]) for s in json.loads(result.stdout)["settings"]}
+    assert found["cache.ttl_s"] == ("11", "sluice.toml:2")
+    assert found["cache.stale_ttl_s"] == ("22", "environment SLUICE__CACHE__STALE_TTL_S")
+    assert found["cache.negative_ttl_s"][0] == "33" and "--set" in found["cache.negative_ttl_s"][1]
+    assert found["log.level"] == ('"warn"', "environment LOG_LEVEL")
+    assert found["cache.max_bytes"][1] == "default", "an empty variable is an unset one"
+
+
+def test_sighup_applies_good_values_and_keeps_the_last_good_ones():
+    gateway = Sluice()
+    try:
+        good = gateway.config.read_text()
+        gateway.write_config(good + "[server]\nmax_body_bytes = '2KiB'\n")
+        gateway.send_signal(signal.SIGHUP)
+        gateway.wait_for_line("config_reloaded")
+        assert gateway.post("/v1/search", {"query": "a" * 3000}).status == 413
+        gateway.write_config(good + "[server]\nmax_body_bytes = 'nonsense'\n")
+        gateway.send_signal(signal.SIGHUP)
+        line = gateway.wait_for_line("config_rejected.*")[0]
+        assert "server.max_body_bytes" in line and "sluice.toml:" in line
+        assert gateway.post("/v1/search", {"query": "a" * 3000}).status == 413
+    finally:
+        assert gateway.stop() == 0
+
+
+def test_a_port_in_use_is_said_clearly():
+    gateway = Sluice()
+    try:
+        second = run("serve", "--listen", f"127.0.0.1:{gateway.port}", "--data-dir", gateway.data_dir / "other")
+        assert second.returncode == 1
+        assert str(gateway.port) in second.stderr and "in use" in second.stderr
+    finally:
+        assert gateway.stop() == 0
+
+
+def test_an_unusable_data_directory_is_said_clearly(tmp_path):
+    (tmp_path / "file").write_text("")
+    result = run("serve", "--listen", "127.0.0.1:0", "--data-dir", tmp_path / "file")
+    assert result.returncode == 1 and "--data-dir" in result.stderr
+
+
+def test_the_example_file_is_the_defaults(tmp_path):
+    example = pathlib.Path(__file__).resolve().parents[2] / "config" / "sluice.example.toml"
+    text = "\n".join(re.sub(r"^# ?(?=[\w.]+ = )", "", line) for line in example.read_text().splitlines())
+    path = tmp_path / "all.toml"
+    path.write_text(text)
+    for config in (example, path):
+        result = run("check", "--json", "--config", config)
+        assert result.returncode == 0, result.stdout
+        values = {s["key"]: s["value"] for s in json.loads(result.stdout)["settings"]}
+        assert values == {s["key"]: s["value"] for s in SETTINGS}
