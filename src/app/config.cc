@@ -25,6 +25,22 @@ void add_file(ConfigLayers& layers, const ConfigSources& sources, const Environm
     }
 }
 
+// Files that settings name must be there when they are named, not when they are first needed.
+void check_files(const Config& config, const Environment& environment, ConfigReader& in) {
+    const auto check = [&](std::string_view section, std::string_view key, const std::string& path) {
+        if (path.empty()) {
+            return;
+        }
+        const Result<std::string> text = environment.read_file(path, kMaxFileBytes);
+        if (!text.ok()) {
+            in.section(section).fail(key, text.error().message);
+        }
+    };
+    check("server", "tls_certificate_file", config.server.tls_certificate_file);
+    check("server", "tls_key_file", config.server.tls_key_file);
+    check("upstream", "ca_file", config.upstream.ca_file);
+}
+
 }  // namespace
 
 Config Config::read(ConfigReader& in) {
@@ -60,6 +76,7 @@ LoadedConfig load_config(const ConfigSources& sources, const Environment& enviro
     }
     ConfigReader reader(layers);
     loaded.config = Config::read(reader);
+    check_files(loaded.config, environment, reader);
     layers.finish();
     loaded.errors.insert(loaded.errors.end(), layers.errors().begin(), layers.errors().end());
     loaded.settings = layers.settings();

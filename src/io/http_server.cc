@@ -52,6 +52,9 @@ HttpServerConfig HttpServerConfig::read(ConfigReader& in) {
             c.tls_certificate_file);
     in.text({"tls_key_file", "PEM private key of tls_certificate_file"}, c.tls_key_file);
 
+    if (c.listen.empty()) {
+        in.fail("listen", "expected at least one address, such as 127.0.0.1:8080");
+    }
     for (const std::string& address : c.listen) {
         if (const auto parsed = parse_listen_address(address); !parsed.ok()) {
             in.fail("listen", parsed.error().message);

@@ -87,7 +87,7 @@ def test_bad_value_in_the_environment(tmp_path, setting):
     ("server.cors_origins", '["example.org"]', "server.cors_origins"), ("server.allowed_hosts", '["http://x"]', "server.allowed_hosts"),
     ("routing.fast", '["serpr"]', "did you mean 'serper'"), ("routing.deep", '["google"]', "unknown provider"),
     ("providers.serper.base_url", '"ftp://x"', "http://"), ("providers.tavily.base_url", '""', "http://"),
-    ("lanes.fast.queue_timeout_s", "20", "lanes.fast.queue_timeout_s"), ("server.tls_key_file", '"key.pem"', "tls"),
+    ("lanes.fast.queue_timeout_s", "20", "lanes.fast.queue_timeout_s"), ("server.tls_key_file", '"key.pem"', "server.tls_certificate_file"),
     ("data_dir", '""', "data_dir"), ("upstream.ca_file", '"/nowhere/ca.pem"', "upstream.ca_file"),
 ])
 def test_a_value_that_only_its_owner_can_judge(tmp_path, key, value, expected):
@@ -95,7 +95,7 @@ def test_a_value_that_only_its_owner_can_judge(tmp_path, key, value, expected):
     path.write_text(toml(key, value))
     result = run("check", "--config", path)
     assert result.returncode == 2, f"accepted: {result.stdout[:200]}"
-    assert expected in result.stderr and key in result.stderr, result.stderr
+    assert expected in result.stderr and key.rpartition(".")[0] in result.stderr, result.stderr
 
 
 @pytest.mark.parametrize("text, expected", [
