@@ -11,11 +11,11 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <list>
 #include <memory>
 #include <optional>
 #include <unordered_map>
 #include <utility>
-#include <vector>
 
 namespace sluice::guard {
 
@@ -124,9 +124,10 @@ class SingleFlight {
                 event->set();
             }
         }
+
         const Key key;
         std::optional<Result<Value>> outcome;
-        std::vector<Event*> waiting;  // in the seats of those who wait
+        std::list<Event*> waiting;  // in the seats of those who wait, in order of arrival
         boost::asio::cancellation_signal signal;
     };
 
@@ -153,11 +154,11 @@ class SingleFlight {
     class Seat {
      public:
         Seat(std::shared_ptr<State> state, std::shared_ptr<Flight> flight)
-            : state_(std::move(state)), flight_(std::move(flight)) {
-            flight_->waiting.push_back(&event);
-        }
+            : state_(std::move(state)),
+              flight_(std::move(flight)),
+              place_(flight_->waiting.insert(flight_->waiting.end(), &event)) {}
         ~Seat() {
-            std::erase(flight_->waiting, &event);
+            flight_->waiting.erase(place_);
             if (flight_->waiting.empty() && !flight_->outcome) {
                 state_->stats.abandoned += 1;
                 state_->close(*flight_);
@@ -172,6 +173,7 @@ class SingleFlight {
      private:
         std::shared_ptr<State> state_;
         std::shared_ptr<Flight> flight_;
+        const std::list<Event*>::iterator place_;
     };
 
     // The end of the work, however it comes about: the flight is over and everybody has a result.
