@@ -71,7 +71,7 @@ Task<WaitEnd> Event::wait_until(Clock& clock, Instant deadline) {
     Waiting waiting(*this, executor);
     auto happened = waiting.timer.async_wait(asio::deferred);
     auto slept = asio::co_spawn(executor, clock.sleep_until(deadline), asio::deferred);
-    auto either = asio::experimental::make_parallel_group(std::move(happened), std::move(slept));
+    auto either = asio::experimental::make_parallel_group(happened, std::move(slept));
     const auto [order, ignored, sleep_error] =
         co_await either.async_wait(asio::experimental::wait_for_one(), asio::use_awaitable);
     if (set_) {
