@@ -89,8 +89,14 @@ std::shared_ptr<const io::HttpBody> SearchAnswer::body_for(
     const auto index = static_cast<std::size_t>(door);
     SLUICE_ASSERT(index < kDoorCount);
     Rendered& rendered = rendered_[index];
-    std::call_once(rendered.once,
-                   [&] { rendered.body = std::make_shared<const io::HttpBody>(render(*this)); });
+    // Not std::call_once: an initialiser that throws hangs the next caller under ThreadSanitizer.
+    if (!rendered.ready.load(std::memory_order_acquire)) {
+        const std::lock_guard lock(rendered.mutex);
+        if (!rendered.ready.load(std::memory_order_relaxed)) {
+            rendered.body = std::make_shared<const io::HttpBody>(render(*this));
+            rendered.ready.store(true, std::memory_order_release);
+        }
+    }
     return rendered.body;
 }
 

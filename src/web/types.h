@@ -7,6 +7,7 @@
 #include "io/http_message.h"
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -111,7 +112,8 @@ class SearchAnswer {
     const std::optional<std::string>& answer() const { return answer_; }
     const std::vector<Hit>& hits() const { return hits_; }
 
-    // The finished body for `door`; `render` is called if it is not there yet.
+    // The finished body for `door`; `render` is called if it is not there yet. An exception from it
+    // reaches the caller, and the next one tries again.
     std::shared_ptr<const io::HttpBody> body_for(
         Door door, const std::function<std::string(const SearchAnswer&)>& render) const;
 
@@ -125,8 +127,9 @@ class SearchAnswer {
     std::optional<std::string> answer_;
     std::vector<Hit> hits_;
     struct Rendered {
-        std::once_flag once;
-        std::shared_ptr<const io::HttpBody> body;
+        std::atomic<bool> ready = false;
+        std::mutex mutex;                          // held while rendering
+        std::shared_ptr<const io::HttpBody> body;  // set before `ready`, never changed afterwards
     };
     mutable std::array<Rendered, kDoorCount> rendered_;
 };
