@@ -29,10 +29,10 @@ tcp::endpoint loopback(std::uint16_t port) {
 // In the child: nothing here may allocate.
 [[noreturn]] void become(char* const* arguments, pid_t parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) {
+    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (::getppid() != parent || null < 0) {
         ::_exit(127);
     }
-    const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
         ::dup2(null, stream);
     }

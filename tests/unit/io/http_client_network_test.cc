@@ -133,11 +133,11 @@ TEST_F(HttpClientNetworkTest, BlamesTheGatewayForABrokenProxy) {
     HttpClientConfig config;
     config.connect_timeout = 200ms;
     make_client(std::move(config));
-    const std::string dead = std::to_string(test::free_port());
-    for (const std::string scheme : {"http://", "socks5://", "socks5h://"}) {
-        expect_error(get_through(scheme + "127.0.0.1:" + dead, upstream_.url()), Blame::kGateway,
+    const std::uint16_t dead = test::free_port();
+    for (const std::string scheme : {"http", "socks5", "socks5h"}) {
+        expect_error(get_through(loopback(scheme, dead), upstream_.url()), Blame::kGateway,
                      scheme + " that nobody runs");
-        expect_error(get_through(scheme + "no-such-proxy.invalid:1080", upstream_.url()),
+        expect_error(get_through(scheme + "://no-such-proxy.invalid:1080", upstream_.url()),
                      Blame::kGateway, scheme + " without an address");
     }
     // An HTTP server is no SOCKS proxy.
