@@ -1,0 +1,68 @@
+"""Every command of the guides, run as it stands there: only the address, the binary and the data
+directory are replaced by those of the test."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+from wire import SLUICE, TIMEOUT_S, Sluice
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = ["README.md", "docs/search.md", "docs/operate.md"]
+# Shown for people, and covered elsewhere: they build, or run for minutes.
+LONG = re.compile(r"^(\w+=\S+ )*(\./run|\./test|bench/web)\b")
+
+
+def commands(page):
+    text = (ROOT / page).read_text()
+    for block in re.findall(r"^```sh\n(.*?)^```", text, re.M | re.S):
+        for line in re.sub(r"\\\n\s*", " ", block).splitlines():
+            line = line.split("  #")[0].strip()
+            if line:
+                yield line
+
+
+CASES = [pytest.param(page, line, id=f"{page}: {line[:60]}") for page in PAGES for line in commands(page)]
+
+
+@pytest.fixture(scope="module")
+def token_id(sluice):
+    return json.loads(sluice.command("tokens", "add", "--json").stdout)["id"]
+
+
+@pytest.mark.parametrize("page, line", CASES)
+def test_command(sluice, token_id, page, line):
+    if LONG.match(line):
+        script = re.search(r"(\./run|\./test|bench/web)", line)[1]
+        assert os.access(ROOT / script, os.X_OK)
+        return
+    line = line.replace("127.0.0.1:8080", f"127.0.0.1:{sluice.port}").replace("revoke ID", f"revoke {token_id}")
+    line = re.sub(r"build/release/sluice (\w+)( add| list| revoke| purge)?", rf"{SLUICE} \1\2 --data-dir {sluice.data_dir}", line)
+    workdir = sluice.data_dir / "reader"
+    workdir.mkdir(exist_ok=True)
+    (workdir / "sluice.toml").write_text("[lanes.fast]\ndeadline_s = 5\n")
+    result = subprocess.run(["bash", "-ec", line], capture_output=True, text=True, timeout=TIMEOUT_S, cwd=workdir,
+                            stdin=subprocess.DEVNULL, env={**os.environ, "SERPER_API_KEYS": "key"})
+    assert result.returncode == 0, (line, result.stdout, result.stderr)
+    if line.startswith("curl"):
+        assert json.loads(result.stdout)["object"] == "search"
+
+
+def test_toml_blocks_are_right(tmp_path):
+    for page in PAGES:
+        for number, block in enumerate(re.findall(r"^```toml\n(.*?)^```", (ROOT / page).read_text(), re.M | re.S)):
+            block = re.sub(r"^tls_.*\n", "", block, flags=re.M)  # files of the reader's machine
+            path = tmp_path / f"{number}.toml"
+            path.write_text(block)
+            result = subprocess.run([SLUICE, "check", "--config", path], capture_output=True, text=True, timeout=TIMEOUT_S)
+            assert result.returncode == 0, (page, block, result.stderr)
+
+
+def test_links_lead_somewhere():
+    for page in [*PAGES, "ARCHITECTURE.md", "CONTRIBUTING.md"]:
+        base = (ROOT / page).parent
+        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", (ROOT / page).read_text()):
+            assert (base / target).exists(), f"{page} links to {target}"
