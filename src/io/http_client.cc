@@ -305,8 +305,8 @@ struct CurlHttpClient::Impl : std::enable_shared_from_this<Impl> {
     const Clock& clock;
     const obs::Log& log;
     ClientMetrics metrics;
+    std::unique_ptr<CurlLoop> loop;  // before all else of libcurl, which it sets up
     TlsSessions sessions;
-    std::unique_ptr<CurlLoop> loop;
     std::vector<std::unique_ptr<Exchange>> spare;
     std::unordered_map<TransferId, std::unique_ptr<Exchange>> exchanges;
     std::unordered_map<void*, TransferId> by_handle;
