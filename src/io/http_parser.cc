@@ -218,7 +218,7 @@ class HeadParser final : public http::basic_parser<true> {
     }
 
     void on_transfer_encoding(std::string_view value, error_code& ec) {
-        if (head_.chunked || !equals_ignoring_case(value, "chunked")) {
+        if (!equals_ignoring_case(value, "chunked")) {
             return refuse(Code::kInvalidRequest, "only the transfer coding chunked is understood",
                           ec);
         }

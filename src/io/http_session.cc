@@ -462,7 +462,7 @@ void HttpSession::enter(Phase phase, Instant now) {
     since_ = now;
 }
 
-Millis HttpSession::allowed(Phase phase) const {
+Duration HttpSession::allowed(Phase phase) const {
     switch (phase) {
         case Phase::kHandshake:
         case Phase::kHead:
@@ -476,13 +476,13 @@ Millis HttpSession::allowed(Phase phase) const {
         case Phase::kLinger:
             return kLingerTime;
         case Phase::kBusy:
-            return Millis::max();  // the handler's own deadline rules
+            return Duration::max();  // the handler's own deadline rules
     }
     SLUICE_ASSERT(false && "a Phase outside its enumeration");
 }
 
 void HttpSession::sweep(Instant now) {
-    if (phase_ == Phase::kBusy || timed_out_ || now - since_ <= allowed(phase_)) {
+    if (timed_out_ || now - since_ <= allowed(phase_)) {
         return;
     }
     timed_out_ = true;

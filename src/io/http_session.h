@@ -77,7 +77,7 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     void lose_client();
 
     void enter(Phase phase, Instant now);
-    Millis allowed(Phase phase) const;
+    Duration allowed(Phase phase) const;
 
     ServerCore& core_;
     Transport transport_;

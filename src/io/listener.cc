@@ -183,16 +183,12 @@ Result<Acceptor> listen_unix(asio::io_context& io, const std::string& path) {
     Acceptor acceptor(io);
     error_code ec;
     acceptor.open(endpoint.protocol(), ec);
-    // The mode has to be right from the first moment, and bind() takes it from the socket itself on
-    // Linux, so nobody else can connect before a chmod().
+    // On Linux bind() gives the path the mode of the socket, so it is right from the first moment.
     if (!ec && ::fchmod(acceptor.native_handle(), S_IRUSR | S_IWUSR) != 0) {
         return last_error("can't listen on " + path);
     }
     if (!ec) {
         acceptor.bind(endpoint, ec);
-    }
-    if (!ec && ::chmod(path.c_str(), S_IRUSR | S_IWUSR) != 0) {
-        return last_error("can't listen on " + path);
     }
     if (!ec) {
         acceptor.listen(kBacklog, ec);

@@ -212,15 +212,16 @@ TEST(HttpServerDrain, CopesWithClientsUnderWay) {
         std::atomic<int> answered = 0;
         std::vector<std::thread> clients;
         for (int i = 0; i < 4; ++i) {
-            clients.emplace_back([&running, &stop, &answered, i] {
-                std::optional<RawClient> client(running.connect());
-                while (!stop) {
-                    if (!client->get(i % 2 == 0 ? "/" : "/later") || !client->read_response()) {
-                        return;
+            clients.emplace_back(
+                [&stop, &answered, i](RawClient client) {
+                    while (!stop) {
+                        if (!client.get(i % 2 == 0 ? "/" : "/later") || !client.read_response()) {
+                            return;
+                        }
+                        answered += 1;
                     }
-                    answered += 1;
-                }
-            });
+                },
+                running.connect());
         }
         while (answered < 50) {
             std::this_thread::yield();

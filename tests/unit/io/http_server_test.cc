@@ -299,6 +299,13 @@ TEST(HttpServer, SaysContinueWhenTheBodyIsStillToCome) {
     ASSERT_TRUE(client.send("bo"));
     ASSERT_TRUE(client.send("dy"));
     EXPECT_TRUE(client.read_response()->body.ends_with("\n\nbody"));
+    // Who has begun to send does not wait.
+    ASSERT_TRUE(client.send(head + "bo"));
+    RawClient other = running.connect();
+    other.get("/later");
+    ASSERT_TRUE(other.read_response());
+    ASSERT_TRUE(client.send("dy"));
+    EXPECT_TRUE(client.read_response()->body.ends_with("\n\nbody"));
     ASSERT_TRUE(client.send(head + "body"));
     EXPECT_TRUE(client.read_response()->body.ends_with("\n\nbody"));
     EXPECT_EQ(client.interim_responses(), 0U);

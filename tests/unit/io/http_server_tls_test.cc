@@ -184,6 +184,11 @@ TEST(HttpServerTls, ServesWhatOpenSslHoldsBack) {
         ASSERT_TRUE(response) << i;
         EXPECT_EQ(response->body, i % 7 == 0 ? "later" : "hello");
     }
+    // The last record has the end of a body, which is read on its own, and a request behind it.
+    ASSERT_TRUE(client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 30000\r\n\r\n" +
+                            std::string(30'000, 'b') + "GET /later HTTP/1.1\r\nHost: h\r\n\r\n"));
+    EXPECT_EQ(client.read_response()->body, "hello");
+    EXPECT_EQ(client.read_response()->body, "later");
 }
 
 // Protects: a client that leaves cancels its request, with a goodbye and without.
