@@ -6,15 +6,30 @@
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
 #include <boost/asio/use_awaitable.hpp>
-#include <boost/system/system_error.hpp>
 
-#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
+
+namespace sluice {
+
+// How the clock reaches an alarm's timer, wherever the task that waits on it runs.
+class ManualAlarms {
+ public:
+    static Task<void> wait_until_rung(Alarm& alarm) {
+        alarm.timer_.expires_at(Instant::max());
+        co_await alarm.timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+    }
+    // A timer may be touched only where its executor runs.
+    static void ring(std::shared_ptr<Alarm> alarm) {
+        const auto executor = alarm->timer_.get_executor();
+        boost::asio::dispatch(executor, [alarm = std::move(alarm)] { alarm->ring(); });
+    }
+};
+
+}  // namespace sluice
 
 namespace sluice::test {
 
@@ -23,14 +38,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-struct Sleeper {
-    explicit Sleeper(Executor executor) : timer(std::move(executor), Instant::max()) {}
-
-    asio::steady_timer timer;      // never expires: cancelled when the time has come
-    std::atomic<bool> due{false};  // tells that cancellation from a real one
-};
-
-using Sleepers = std::multimap<Instant, std::shared_ptr<Sleeper>>;
+using Sleepers = std::multimap<Instant, std::shared_ptr<Alarm>>;
 
 }  // namespace
 
@@ -41,8 +49,8 @@ struct ManualClock::State {
     Sleepers sleepers;
 
     // Whose time has come, in order; each is taken out.
-    std::vector<std::shared_ptr<Sleeper>> take_due() {
-        std::vector<std::shared_ptr<Sleeper>> due;
+    std::vector<std::shared_ptr<Alarm>> take_due() {
+        std::vector<std::shared_ptr<Alarm>> due;
         const auto end = sleepers.upper_bound(now);
         for (auto it = sleepers.begin(); it != end; it = sleepers.erase(it)) {
             due.push_back(it->second);
@@ -50,13 +58,13 @@ struct ManualClock::State {
         return due;
     }
 
-    void add(Instant deadline, std::shared_ptr<Sleeper> sleeper) {
+    void add(Instant deadline, std::shared_ptr<Alarm> sleeper) {
         const std::lock_guard lock(mutex);
         sleepers.emplace(deadline, std::move(sleeper));
     }
 
     // It may be gone already.
-    void remove(Instant deadline, const Sleeper* sleeper) {
+    void remove(Instant deadline, const Alarm* sleeper) {
         const std::lock_guard lock(mutex);
         auto [it, end] = sleepers.equal_range(deadline);
         for (; it != end; ++it) {
@@ -81,40 +89,34 @@ WallTime ManualClock::wall_now() const {
     return state_->wall;
 }
 
-Task<void> ManualClock::sleep_until(Instant deadline) {
+Task<void> ManualClock::wait(std::shared_ptr<Alarm> alarm, Instant deadline) {
     if (deadline <= now()) {
         co_await asio::post(asio::use_awaitable);
         co_return;
     }
-    // Takes the sleeper out again when the task is cancelled, or destroyed where it is suspended.
+    // Takes the alarm out again when the task is cancelled, or destroyed where it is suspended.
     struct Registration {
         std::shared_ptr<State> state;
         Instant deadline;
-        std::shared_ptr<Sleeper> sleeper;
-        ~Registration() { state->remove(deadline, sleeper.get()); }
+        std::shared_ptr<Alarm> alarm;
+        ~Registration() { state->remove(deadline, alarm.get()); }
     };
-    auto sleeper = std::make_shared<Sleeper>(co_await asio::this_coro::executor);
-    state_->add(deadline, sleeper);
-    const Registration registration{state_, deadline, sleeper};
-    const auto [error] = co_await sleeper->timer.async_wait(asio::as_tuple(asio::use_awaitable));
-    if (!sleeper->due) {
-        throw boost::system::system_error(error);
-    }
+    state_->add(deadline, alarm);
+    const Registration registration{state_, deadline, alarm};
+    co_await ManualAlarms::wait_until_rung(*alarm);
 }
 
 void ManualClock::advance(Duration by) {
     SLUICE_ASSERT(by >= Duration::zero());
-    std::vector<std::shared_ptr<Sleeper>> due;
+    std::vector<std::shared_ptr<Alarm>> due;
     {
         const std::lock_guard lock(state_->mutex);
         state_->now += by;
         state_->wall += std::chrono::duration_cast<WallTime::duration>(by);
         due = state_->take_due();
     }
-    for (const std::shared_ptr<Sleeper>& sleeper : due) {
-        sleeper->due = true;
-        // A timer may be touched only where its executor runs.
-        asio::dispatch(sleeper->timer.get_executor(), [sleeper] { sleeper->timer.cancel(); });
+    for (const std::shared_ptr<Alarm>& sleeper : due) {
+        ManualAlarms::ring(sleeper);
     }
 }
 

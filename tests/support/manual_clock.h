@@ -24,8 +24,7 @@ class ManualClock final : public Clock {
 
     Instant now() const override;
     WallTime wall_now() const override;
-    // Cancelled early it throws operation_aborted, as a system timer does.
-    Task<void> sleep_until(Instant deadline) override;
+    Task<void> wait(std::shared_ptr<Alarm> alarm, Instant deadline) override;
 
     // Moves both clocks and wakes, in order of their deadlines, the sleepers whose time has come. A
     // task that sleeps again and again sees only the end of a large step; where each wake-up
