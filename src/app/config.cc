@@ -27,7 +27,8 @@ void add_file(ConfigLayers& layers, const ConfigSources& sources, const Environm
 
 // Files that settings name must be there when they are named, not when they are first needed.
 void check_files(const Config& config, const Environment& environment, ConfigReader& in) {
-    const auto check = [&](std::string_view section, std::string_view key, const std::string& path) {
+    const auto check = [&](std::string_view section, std::string_view key,
+                           const std::string& path) {
         if (path.empty()) {
             return;
         }

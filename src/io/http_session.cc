@@ -74,7 +74,8 @@ void HttpSession::wait(Need need) {
     });
 }
 
-HttpSession::Need HttpSession::advance() {
+// What comes before requests are read; nothing when they may be.
+std::optional<HttpSession::Need> HttpSession::prepare() {
     if (cut_) {
         return Need::kClose;
     }
@@ -98,6 +99,13 @@ HttpSession::Need HttpSession::advance() {
         }
         timed_out_ = false;
         refuse(Code::kRequestTimeout, "the request took too long to arrive");
+    }
+    return std::nullopt;
+}
+
+HttpSession::Need HttpSession::advance() {
+    if (const auto need = prepare()) {
+        return *need;
     }
     if (!workspace_) {
         workspace_ = core_.workspaces.borrow(core_.config.max_header_bytes);
@@ -332,12 +340,13 @@ HttpResponse HttpSession::refusal(const Error& error, const RequestId& id) {
 void HttpSession::fail(const std::exception_ptr& error) {
     const RequestId& id = workspace_->request.context.id;
     core_.counters.failed();
-    std::string type = "unknown";
+    std::string type;
     try {
         std::rethrow_exception(error);
     } catch (const std::exception& e) {
         type = boost::core::demangle(typeid(e).name());
     } catch (...) {
+        type = "unknown";
     }
     core_.shared.log.error("request_failed", {{"request_id", id}, {"exception", type}});
     const Error internal{.code = Code::kInternal,

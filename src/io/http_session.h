@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <optional>
 
 namespace sluice::io {
 
@@ -54,6 +55,7 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
 
     void step();
     void wait(Need need);
+    std::optional<Need> prepare();
     Need advance();
     Need rest();
     Need after_last_answer();

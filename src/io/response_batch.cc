@@ -14,6 +14,7 @@ namespace {
 constexpr std::size_t kCopyUpTo = 1024;  // a copy is cheaper than one more buffer to gather
 constexpr std::size_t kKeptTextBytes = 32 * 1024;  // kept between batches
 
+// NOLINTNEXTLINE(readability-function-size): a table
 std::string_view status_line(int status) {
     switch (status) {
         case 200:
