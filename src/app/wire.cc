@@ -186,6 +186,7 @@ void Gateway::Parts::build_planes() {
     router =
         std::make_unique<surface::Router>(surface::all_routes(*search_door, *ops_door), *access);
     server = std::make_unique<io::HttpServer>(config.server, *router, clock, random, log, metrics);
+    server->share_loop(control);
     server->add_unix_socket(admin_socket_path(config.data_dir));
 }
 

@@ -15,8 +15,8 @@
 
 namespace sluice::app {
 
-// Threads: one per core for HTTP (inside io::HttpServer), one control loop, one for SQLite. Every
-// function is called on the main thread.
+// Threads: one per core for HTTP, the first of which is the control loop too, and one for SQLite.
+// Every function is called on the main thread.
 class Gateway {
  public:
     // References outlive it.

@@ -132,6 +132,10 @@ struct StartAway {
 }  // namespace
 
 Task<void> run_on(Executor executor, Task<void> task) {
+    if (executor == co_await asio::this_coro::executor) {
+        co_await std::move(task);
+        co_return;
+    }
     const auto token = asio::use_awaitable;
     co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(
         StartAway(), token, std::move(executor), std::move(task));

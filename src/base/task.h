@@ -56,10 +56,10 @@ class TaskScope {
 };
 
 // Runs `task` on `executor` and resumes the caller on its own executor with the result, or with
-// what the task threw. A cancellation of the caller is carried over to the other executor and
-// reaches the task there; the caller still waits for the task's end. `executor` must run one
-// handler at a time (an io_context with one thread, or a strand), and both executors' contexts must
-// outlive the call.
+// what the task threw; right here, without a turn of any loop, when that is the caller's own. A
+// cancellation of the caller is carried over to the other executor and reaches the task there; the
+// caller still waits for the task's end. `executor` must run one handler at a time (an io_context
+// with one thread, or a strand), and both executors' contexts must outlive the call.
 Task<void> run_on(Executor executor, Task<void> task);
 
 template <class T>

@@ -86,6 +86,7 @@ struct HttpServer::Impl {
     Random& random;
     obs::Metrics& metrics;
     ServerShared shared;
+    boost::asio::io_context* shared_loop = nullptr;
     std::vector<std::string> unix_paths;
     std::vector<std::string> addresses;
     std::vector<std::unique_ptr<HttpServerThread>> threads;
@@ -122,8 +123,9 @@ Status HttpServer::Impl::open_all() {
     const unsigned cores = std::max(1U, std::thread::hardware_concurrency());
     const unsigned count = config.threads > 0 ? static_cast<unsigned>(config.threads) : cores;
     for (unsigned i = 0; i < count; ++i) {
+        boost::asio::io_context* const loop = i == 0 ? shared_loop : nullptr;
         threads.push_back(
-            std::make_unique<HttpServerThread>(shared, config, random.u64(), metrics, tls));
+            std::make_unique<HttpServerThread>(shared, loop, config, random.u64(), metrics, tls));
     }
     for (const std::string& address : config.listen) {
         TRY_STATUS(open_tcp(address));
@@ -154,6 +156,11 @@ Status HttpServer::start() {
         thread->start();
     }
     return {};
+}
+
+void HttpServer::share_loop(boost::asio::io_context& loop) {
+    SLUICE_ASSERT(!impl_->running);
+    impl_->shared_loop = &loop;
 }
 
 void HttpServer::add_unix_socket(std::string path) {

@@ -18,6 +18,10 @@
 #include <string>
 #include <vector>
 
+namespace boost::asio {
+class io_context;
+}
+
 namespace sluice::io {
 
 struct HttpServerConfig {
@@ -50,6 +54,10 @@ class HttpServer {
     // no permission) when that can't be done; kInvalidRequest when an address can't be read or the
     // certificate can't be used.
     Status start();
+    // The first of the server's threads is not made but is `loop`, which somebody else runs on one
+    // thread from before start() until after drain(): what is answered from that loop then costs
+    // the requests that arrive there no change of threads. Before start().
+    void share_loop(boost::asio::io_context& loop);
     // Also serves the Unix socket at `path` (mode 0600), replacing a stale one. Before start().
     void add_unix_socket(std::string path);
 

@@ -95,12 +95,12 @@ struct ServerShared {
 };
 
 struct ServerCore {
-    ServerCore(ServerShared& shared_by_all, const HttpServerConfig& settings, std::uint64_t seed,
-               obs::Metrics& metrics)
-        : shared(shared_by_all), config(settings), ids(seed), counters(metrics) {}
+    ServerCore(ServerShared& shared_by_all, boost::asio::io_context& loop,
+               const HttpServerConfig& settings, std::uint64_t seed, obs::Metrics& metrics)
+        : shared(shared_by_all), io(loop), config(settings), ids(seed), counters(metrics) {}
 
     ServerShared& shared;
-    boost::asio::io_context io{1};
+    boost::asio::io_context& io;
     HttpServerConfig config;
     SeededRandom ids;  // they need to be unique, not unguessable
     DateLine date;

@@ -48,10 +48,11 @@ Address address_of(const Endpoint& endpoint) {
 
 }  // namespace
 
-HttpServerThread::HttpServerThread(ServerShared& shared, const HttpServerConfig& config,
-                                   std::uint64_t seed, obs::Metrics& metrics,
-                                   std::shared_ptr<const TlsContext> tls)
-    : core_(shared, config, seed, metrics),
+HttpServerThread::HttpServerThread(ServerShared& shared, asio::io_context* loop,
+                                   const HttpServerConfig& config, std::uint64_t seed,
+                                   obs::Metrics& metrics, std::shared_ptr<const TlsContext> tls)
+    : own_loop_(loop == nullptr ? std::make_unique<asio::io_context>(1) : nullptr),
+      core_(shared, loop == nullptr ? *own_loop_ : *loop, config, seed, metrics),
       tls_(std::move(tls)),
       sweep_timer_(core_.io),
       connections_gauge_(metrics.gauge(kHttpConnections)) {
@@ -69,14 +70,19 @@ void HttpServerThread::add(Acceptor acceptor, ListenerKind kind) {
 }
 
 void HttpServerThread::start() {
-    for (const auto& listener : listeners_) {
-        accept(*listener);
+    asio::post(core_.io, [this] {
+        for (const auto& listener : listeners_) {
+            accept(*listener);
+        }
+        sweep();
+    });
+    if (own_loop_) {
+        thread_ = std::thread([this] { own_loop_->run(); });
     }
-    sweep();
-    thread_ = std::thread([this] { core_.io.run(); });
 }
 
 void HttpServerThread::join() {
+    drained_.get_future().wait();
     if (thread_.joinable()) {
         thread_.join();
     }
@@ -172,7 +178,9 @@ void HttpServerThread::sweep() {
     connections_gauge_.set(
         static_cast<double>(core_.shared.connections.load(std::memory_order_relaxed)));
     if (core_.draining && sessions_.empty()) {
-        return;  // without the timer the thread has no work left and ends
+        // Behind everything that was cancelled and still refers to this object.
+        asio::post(core_.io, [this] { drained_.set_value(); });
+        return;  // without the timer a loop of its own has no work left and ends
     }
     sweep_timer_.expires_after(core_.draining ? kShortestSweep : sweep_interval());
     sweep_timer_.async_wait([this](const error_code& ec) {

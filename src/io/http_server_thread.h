@@ -11,6 +11,7 @@
 #include <boost/intrusive/list.hpp>
 
 #include <cstdint>
+#include <future>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -24,9 +25,11 @@ enum class ListenerKind : std::uint8_t { kTcp, kUnix };
 // Built, filled with acceptors, started and joined by the main thread; works on its own.
 class HttpServerThread {
  public:
-    // `tls` null: plain connections. All references outlive this object.
-    HttpServerThread(ServerShared& shared, const HttpServerConfig& config, std::uint64_t seed,
-                     obs::Metrics& metrics, std::shared_ptr<const TlsContext> tls);
+    // `loop`: an event loop that somebody else runs, until after join(); null: one of its own, on a
+    // thread of its own. `tls` null: plain connections. All references outlive this object.
+    HttpServerThread(ServerShared& shared, boost::asio::io_context* loop,
+                     const HttpServerConfig& config, std::uint64_t seed, obs::Metrics& metrics,
+                     std::shared_ptr<const TlsContext> tls);
     ~HttpServerThread();
 
     boost::asio::io_context& io() { return core_.io; }
@@ -35,10 +38,10 @@ class HttpServerThread {
 
     // From any thread.
     void reconfigure(const HttpServerConfig& config);
-    // Stops accepting, closes what is idle, cuts what is left after the drain timeout. The thread
-    // ends when the last session has.
+    // Stops accepting, closes what is idle, cuts what is left after the drain timeout.
     void drain();
 
+    // Waits until the last session has ended, after drain().
     void join();
 
  private:
@@ -54,9 +57,9 @@ class HttpServerThread {
     void accept_failed(Listener& listener, const boost::system::error_code& ec);
     void sweep();
     void begin_drain();
-    void finish_if_done();
     Millis sweep_interval() const;
 
+    std::unique_ptr<boost::asio::io_context> own_loop_;
     ServerCore core_;
     std::shared_ptr<const TlsContext> tls_;
     std::vector<std::unique_ptr<Listener>> listeners_;
@@ -66,6 +69,7 @@ class HttpServerThread {
     boost::asio::steady_timer sweep_timer_;
     Instant drain_until_{};
     obs::Gauge connections_gauge_;
+    std::promise<void> drained_;
     std::thread thread_;
 };
 
