@@ -7,8 +7,6 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
-#include <cstring>
-#include <sys/socket.h>
 #include <utility>
 
 namespace sluice::io {
@@ -21,30 +19,6 @@ namespace {
 constexpr Millis kLongestSweep{250};
 constexpr Millis kShortestSweep{5};
 constexpr Millis kAcceptPause{100};  // after the process ran out of descriptors or memory
-
-Address address_of(const Endpoint& endpoint) {
-    Address address;
-    const auto* const data =
-        static_cast<const unsigned char*>(static_cast<const void*>(endpoint.data()));
-    if (endpoint.protocol().family() == AF_INET) {
-        address.family = Address::Family::kV4;
-        std::memcpy(address.bytes.data(), data + offsetof(sockaddr_in, sin_addr), 4);
-        return address;
-    }
-    if (endpoint.protocol().family() != AF_INET6) {
-        return address;
-    }
-    constexpr std::array<unsigned char, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    const unsigned char* const bytes = data + offsetof(sockaddr_in6, sin6_addr);
-    if (std::memcmp(bytes, kMapped.data(), kMapped.size()) == 0) {
-        address.family = Address::Family::kV4;
-        std::memcpy(address.bytes.data(), bytes + kMapped.size(), 4);
-        return address;
-    }
-    address.family = Address::Family::kV6;
-    std::memcpy(address.bytes.data(), bytes, 16);
-    return address;
-}
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <boost/asio/ip/v6_only.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstdint>
@@ -140,8 +141,7 @@ Result<Endpoint> parse_listen_address(std::string_view text) {
     }
     asio::io_context io;
     tcp::resolver resolver(io);
-    const auto found = resolver.resolve(
-        host, std::to_string(*port), tcp::resolver::passive | tcp::resolver::numeric_service, ec);
+    const auto found = resolver.resolve(host, std::to_string(*port), tcp::resolver::passive, ec);
     if (ec || found.empty()) {
         return unusable_address(text);
     }
@@ -153,6 +153,21 @@ std::string describe(const Endpoint& endpoint) {
     const std::string host = address.address().to_string();
     const std::string port = std::to_string(address.port());
     return address.address().is_v6() ? "[" + host + "]:" + port : host + ":" + port;
+}
+
+Address address_of(const Endpoint& endpoint) {
+    const asio::ip::address from = to_tcp(endpoint).address();
+    Address address;
+    if (from.is_v6() && !from.to_v6().is_v4_mapped()) {
+        address.family = Address::Family::kV6;
+        address.bytes = from.to_v6().to_bytes();
+        return address;
+    }
+    const asio::ip::address_v4 v4 =
+        from.is_v4() ? from.to_v4() : asio::ip::make_address_v4(asio::ip::v4_mapped, from.to_v6());
+    address.family = Address::Family::kV4;
+    std::ranges::copy(v4.to_bytes(), address.bytes.begin());
+    return address;
 }
 
 Status check_unused(const Endpoint& endpoint) {

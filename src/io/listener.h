@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "io/address.h"
 #include "io/transport.h"
 
 #include <boost/asio/basic_socket_acceptor.hpp>
@@ -24,6 +25,9 @@ Result<Endpoint> parse_listen_address(std::string_view text);
 
 // "127.0.0.1:8080" or "[::1]:8080".
 std::string describe(const Endpoint& endpoint);
+
+// Of a TCP endpoint; IPv4 also where it comes mapped into IPv6.
+Address address_of(const Endpoint& endpoint);
 
 // kUnavailable when somebody listens on that address already. Needed since SO_REUSEPORT would let a
 // second process of the same user take half of the connections.

@@ -3,8 +3,10 @@
 #include "base/result.h"
 #include "base/text.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 namespace sluice::io {
@@ -14,86 +16,60 @@ namespace {
 constexpr std::size_t kCopyUpTo = 1024;  // a copy is cheaper than one more buffer to gather
 constexpr std::size_t kKeptTextBytes = 32 * 1024;  // kept between batches
 
-// NOLINTNEXTLINE(readability-function-size): a table
+struct StatusLine {
+    int status;
+    std::string_view text;
+};
+
+// In ascending order.
+constexpr StatusLine kStatusLines[] = {
+    {200, "HTTP/1.1 200 OK\r\n"},
+    {201, "HTTP/1.1 201 Created\r\n"},
+    {202, "HTTP/1.1 202 Accepted\r\n"},
+    {204, "HTTP/1.1 204 No Content\r\n"},
+    {301, "HTTP/1.1 301 Moved Permanently\r\n"},
+    {302, "HTTP/1.1 302 Found\r\n"},
+    {303, "HTTP/1.1 303 See Other\r\n"},
+    {304, "HTTP/1.1 304 Not Modified\r\n"},
+    {307, "HTTP/1.1 307 Temporary Redirect\r\n"},
+    {308, "HTTP/1.1 308 Permanent Redirect\r\n"},
+    {400, "HTTP/1.1 400 Bad Request\r\n"},
+    {401, "HTTP/1.1 401 Unauthorized\r\n"},
+    {402, "HTTP/1.1 402 Payment Required\r\n"},
+    {403, "HTTP/1.1 403 Forbidden\r\n"},
+    {404, "HTTP/1.1 404 Not Found\r\n"},
+    {405, "HTTP/1.1 405 Method Not Allowed\r\n"},
+    {406, "HTTP/1.1 406 Not Acceptable\r\n"},
+    {408, "HTTP/1.1 408 Request Timeout\r\n"},
+    {409, "HTTP/1.1 409 Conflict\r\n"},
+    {410, "HTTP/1.1 410 Gone\r\n"},
+    {412, "HTTP/1.1 412 Precondition Failed\r\n"},
+    {413, "HTTP/1.1 413 Content Too Large\r\n"},
+    {414, "HTTP/1.1 414 URI Too Long\r\n"},
+    {415, "HTTP/1.1 415 Unsupported Media Type\r\n"},
+    {417, "HTTP/1.1 417 Expectation Failed\r\n"},
+    {421, "HTTP/1.1 421 Misdirected Request\r\n"},
+    {422, "HTTP/1.1 422 Unprocessable Content\r\n"},
+    {424, "HTTP/1.1 424 Failed Dependency\r\n"},
+    {429, "HTTP/1.1 429 Too Many Requests\r\n"},
+    {431, "HTTP/1.1 431 Request Header Fields Too Large\r\n"},
+    {499, "HTTP/1.1 499 Client Closed Request\r\n"},
+    {500, "HTTP/1.1 500 Internal Server Error\r\n"},
+    {501, "HTTP/1.1 501 Not Implemented\r\n"},
+    {502, "HTTP/1.1 502 Bad Gateway\r\n"},
+    {503, "HTTP/1.1 503 Service Unavailable\r\n"},
+    {504, "HTTP/1.1 504 Gateway Timeout\r\n"},
+    {505, "HTTP/1.1 505 HTTP Version Not Supported\r\n"},
+};
+
 std::string_view status_line(int status) {
-    switch (status) {
-        case 200:
-            return "HTTP/1.1 200 OK\r\n";
-        case 201:
-            return "HTTP/1.1 201 Created\r\n";
-        case 202:
-            return "HTTP/1.1 202 Accepted\r\n";
-        case 204:
-            return "HTTP/1.1 204 No Content\r\n";
-        case 301:
-            return "HTTP/1.1 301 Moved Permanently\r\n";
-        case 302:
-            return "HTTP/1.1 302 Found\r\n";
-        case 303:
-            return "HTTP/1.1 303 See Other\r\n";
-        case 304:
-            return "HTTP/1.1 304 Not Modified\r\n";
-        case 307:
-            return "HTTP/1.1 307 Temporary Redirect\r\n";
-        case 308:
-            return "HTTP/1.1 308 Permanent Redirect\r\n";
-        case 400:
-            return "HTTP/1.1 400 Bad Request\r\n";
-        case 401:
-            return "HTTP/1.1 401 Unauthorized\r\n";
-        case 402:
-            return "HTTP/1.1 402 Payment Required\r\n";
-        case 403:
-            return "HTTP/1.1 403 Forbidden\r\n";
-        case 404:
-            return "HTTP/1.1 404 Not Found\r\n";
-        case 405:
-            return "HTTP/1.1 405 Method Not Allowed\r\n";
-        case 406:
-            return "HTTP/1.1 406 Not Acceptable\r\n";
-        case 408:
-            return "HTTP/1.1 408 Request Timeout\r\n";
-        case 409:
-            return "HTTP/1.1 409 Conflict\r\n";
-        case 410:
-            return "HTTP/1.1 410 Gone\r\n";
-        case 412:
-            return "HTTP/1.1 412 Precondition Failed\r\n";
-        case 413:
-            return "HTTP/1.1 413 Content Too Large\r\n";
-        case 414:
-            return "HTTP/1.1 414 URI Too Long\r\n";
-        case 415:
-            return "HTTP/1.1 415 Unsupported Media Type\r\n";
-        case 417:
-            return "HTTP/1.1 417 Expectation Failed\r\n";
-        case 421:
-            return "HTTP/1.1 421 Misdirected Request\r\n";
-        case 422:
-            return "HTTP/1.1 422 Unprocessable Content\r\n";
-        case 424:
-            return "HTTP/1.1 424 Failed Dependency\r\n";
-        case 429:
-            return "HTTP/1.1 429 Too Many Requests\r\n";
-        case 431:
-            return "HTTP/1.1 431 Request Header Fields Too Large\r\n";
-        case 499:
-            return "HTTP/1.1 499 Client Closed Request\r\n";
-        case 500:
-            return "HTTP/1.1 500 Internal Server Error\r\n";
-        case 501:
-            return "HTTP/1.1 501 Not Implemented\r\n";
-        case 502:
-            return "HTTP/1.1 502 Bad Gateway\r\n";
-        case 503:
-            return "HTTP/1.1 503 Service Unavailable\r\n";
-        case 504:
-            return "HTTP/1.1 504 Gateway Timeout\r\n";
-        case 505:
-            return "HTTP/1.1 505 HTTP Version Not Supported\r\n";
-        default:
-            return {};
+    if (status == kStatusLines[0].status) {
+        return kStatusLines[0].text;
     }
+    const auto* const found =
+        std::ranges::lower_bound(kStatusLines, status, {}, &StatusLine::status);
+    return found != std::end(kStatusLines) && found->status == status ? found->text
+                                                                      : std::string_view();
 }
 
 void append_number(std::string& out, std::size_t value) {

@@ -31,6 +31,7 @@ int connect_unix(const std::string& path) {
     SLUICE_ASSERT(path.size() < sizeof address.sun_path);
     std::memcpy(address.sun_path, path.data(), path.size());
     const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    SLUICE_ASSERT(fd >= 0);
     const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
     SLUICE_ASSERT(::connect(fd, generic, sizeof address) == 0);
     return fd;
@@ -43,6 +44,7 @@ int connect_tcp(const std::string& address) {
     to.sin_port = htons(static_cast<std::uint16_t>(to_int(address.substr(colon + 1))));
     SLUICE_ASSERT(::inet_pton(AF_INET, address.substr(0, colon).c_str(), &to.sin_addr) == 1);
     const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+    SLUICE_ASSERT(fd >= 0);
     const auto* const generic = reinterpret_cast<const sockaddr*>(&to);
     SLUICE_ASSERT(::connect(fd, generic, sizeof to) == 0);
     const int on = 1;

@@ -80,7 +80,7 @@ class TlsClient {
         const unsigned char* name = nullptr;
         unsigned int size = 0;
         SSL_get0_alpn_selected(ssl_.get(), &name, &size);
-        return {static_cast<const char*>(static_cast<const void*>(name)), size};
+        return {name, name + size};
     }
 
     bool send(std::string_view bytes) {
