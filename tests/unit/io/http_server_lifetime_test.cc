@@ -182,6 +182,37 @@ TEST(HttpServerDrain, CutsWhatTakesTooLong) {
     EXPECT_TRUE(slow.is_closed());
 }
 
+// Protects: a loop that somebody else runs can be one of the server's threads, with work of its own
+// before, during and after.
+TEST(HttpServerDrain, LeavesASharedLoopRunning) {
+    boost::asio::io_context loop(1);
+    auto work = boost::asio::make_work_guard(loop);
+    std::thread thread([&loop] { loop.run(); });
+    RunningServer outer;
+    for (int round = 0; round < 20; ++round) {
+        io::HttpServerConfig config;
+        config.listen = {"127.0.0.1:0"};
+        config.threads = round % 2 + 1;
+        io::HttpServer server(config, outer.handler, outer.clock, outer.random, outer.log,
+                              outer.metrics);
+        server.share_loop(loop);
+        ASSERT_TRUE(server.start().ok());
+        std::vector<RawClient> clients;
+        for (int i = 0; i < 4; ++i) {
+            clients.emplace_back(server.addresses().front());
+            ASSERT_TRUE(clients.back().get(i % 2 == 0 ? "/" : "/later"));
+            EXPECT_TRUE(clients.back().read_response());
+        }
+        server.drain();
+        for (RawClient& client : clients) {
+            EXPECT_TRUE(client.is_closed());
+        }
+    }
+    EXPECT_FALSE(loop.stopped());
+    work.reset();
+    thread.join();
+}
+
 // Protects: nobody is accepted any more once the server drains.
 TEST(HttpServerDrain, FreesTheAddress) {
     RunningServer running;
