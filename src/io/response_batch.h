@@ -51,7 +51,7 @@ class ResponseBatch {
     // Bodies at least this long are compressed for clients that take it.
     static constexpr std::size_t kCompressFrom = 1024;
     // Longer ones are not: that would hold up the thread's other connections.
-    static constexpr std::size_t kCompressUpTo = 4 * 1024 * 1024;
+    static constexpr std::size_t kCompressUpTo = 1024 * 1024;
 
     // Appends the answer in wire format and returns its size in bytes.
     std::size_t add(HttpResponse response, const AnswerContext& context);

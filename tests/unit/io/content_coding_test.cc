@@ -188,6 +188,7 @@ TEST(ContentCoding, ReachesTheClient) {
         {"all in the lead", large, "", "", "gzip", "gzip", true},
         {"mostly in the lead", large, "tail", "", "zstd", "zstd", true},
         {"does not compress", "", noise, "", "gzip", "", true},
+        {"too large", "", text_of(1024 * 1024 + 1), "", "gzip", "", false},
         {"identity refused", "tiny", "", "", "identity;q=0, gzip", "gzip", true},
         {"compressed already", "", large, "content-encoding: br\r\n", "gzip", "br", false},
     };

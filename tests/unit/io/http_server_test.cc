@@ -167,6 +167,34 @@ TEST(HttpServer, KeepsTheOrderOfPipelinedRequests) {
     }
 }
 
+// Protects: a client that never stops sending requests gets all its answers, and leaves room for
+// others on the same thread.
+TEST(HttpServer, ServesOthersBesideAnEndlessPipeline) {
+    constexpr int kRequests = 20'000;
+    RunningServer running;
+    RawClient client = running.connect();
+    std::thread sending([&client] {
+        std::string hundred;
+        for (int i = 0; i < 100; ++i) {
+            hundred += "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+        }
+        for (int i = 0; i < kRequests / 100; ++i) {
+            client.send(hundred);
+        }
+    });
+    int answers = 0;
+    while (answers < kRequests && client.read_response()) {
+        answers += 1;
+        if (answers % 1000 == 0) {
+            RawClient other = running.connect();
+            ASSERT_TRUE(other.get("/later"));
+            EXPECT_TRUE(other.read_response());
+        }
+    }
+    sending.join();
+    EXPECT_EQ(answers, kRequests);
+}
+
 // Protects: what was answered before a slow request is not held back by it.
 TEST(HttpServer, WritesEarlierAnswersBeforeWaitingForASlowOne) {
     RunningServer running;
