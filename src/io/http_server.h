@@ -1,4 +1,4 @@
-// HTTP/1.1 in. One io_context and one acceptor per core (SO_REUSEPORT), sessions never change
+// HTTP/1.1 in. One io_context and one acceptor per core (SO_REUSEPORT); sessions never change
 // threads, no lock on the way of a request. Parsing is Beast's; the session loop is ours, so that a
 // request costs one read, one write and no allocation that grows with the body.
 //
