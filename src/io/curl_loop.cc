@@ -34,16 +34,23 @@ void require(CURLMcode code) {
     SLUICE_ASSERT(code == CURLM_OK);
 }
 
-// A descriptor that libcurl waits on. Its own sockets are registered with the reactor from opening
-// to closing, so that a pooled connection costs nothing; others (the resolver's wake-up pair) are
-// borrowed for as long as libcurl watches them.
+// A descriptor while libcurl waits on it. Borrowed: libcurl opens and closes its descriptors
+// itself, and not every close is announced (version 7.88 tells nobody when it gives up a connection
+// that is being made). An owner could close a number that is somebody else's by then.
 struct Socket {
-    Socket(const Executor& executor, curl_socket_t fd, bool is_borrowed)
-        : descriptor(executor, fd), borrowed(is_borrowed) {}
+    explicit Socket(const Executor& executor) : descriptor(executor) {}
+    ~Socket() { give_back(); }
+    Socket(const Socket&) = delete;
+    Socket& operator=(const Socket&) = delete;
+
+    // Ends every wait and forgets the descriptor, which is closed already or stays open.
+    void give_back() {
+        if (descriptor.is_open()) {
+            descriptor.release();
+        }
+    }
 
     asio::posix::stream_descriptor descriptor;
-    const bool borrowed;
-    bool closed = false;
     int wanted = 0;   // CURL_POLL_IN | CURL_POLL_OUT, as libcurl asks
     int waiting = 0;  // the same bits, of the waits under way
 };
@@ -76,7 +83,7 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
         require(curl_multi_cleanup(multi));
         timer.cancel();
         for (auto& [fd, socket] : sockets) {
-            close(*socket);
+            socket->give_back();
         }
         sockets.clear();
     }
@@ -84,8 +91,6 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
     void start(CURL* easy) {
         curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, &Impl::on_open);
         curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, this);
-        curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, &Impl::on_close);
-        curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, this);
         require(curl_multi_add_handle(multi, easy));
         transfers += 1;
         take_turns();
@@ -193,7 +198,7 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
     }
 
     void on_ready(const std::shared_ptr<Socket>& socket, int bit, error_code error) {
-        if (stopped || socket->closed) {
+        if (stopped || !socket->descriptor.is_open()) {
             return;
         }
         // Interest may have ended, or ended and begun again, while this was on its way.
@@ -201,7 +206,7 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
             act(socket->descriptor.native_handle(), error ? CURL_CSELECT_ERR : bit);
             take_turns();
         }
-        if (!stopped && !socket->closed) {
+        if (!stopped && socket->descriptor.is_open()) {
             arm(socket);
         }
     }
@@ -209,7 +214,15 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
     void watch(curl_socket_t fd, int what) {
         auto& socket = sockets[fd];
         if (!socket) {
-            socket = std::make_shared<Socket>(executor, fd, true);
+            socket = std::make_shared<Socket>(executor);
+            error_code error;
+            socket->descriptor.assign(fd, error);
+            if (error) {
+                // The transfer ends by its deadline.
+                log.error("curl_socket_not_watched", {{"reason", error.message()}});
+                sockets.erase(fd);
+                return;
+            }
         }
         socket->wanted = what;
         arm(socket);
@@ -220,28 +233,20 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
         if (found == sockets.end()) {
             return;
         }
-        Socket& socket = *found->second;
-        socket.wanted = 0;
-        if (socket.borrowed) {
-            close(socket);
-            sockets.erase(found);
-            return;
-        }
-        if (socket.waiting != 0) {
-            // An idle connection must not keep the executor busy.
-            error_code ignored;
-            socket.descriptor.cancel(ignored);
-        }
+        found->second->give_back();
+        sockets.erase(found);
     }
 
-    static void close(Socket& socket) {
-        socket.closed = true;
-        error_code ignored;
-        if (socket.borrowed) {
-            socket.descriptor.release();
-        } else {
-            socket.descriptor.close(ignored);
+    // A new descriptor that has the number of a watched one: that one was closed unannounced, and
+    // libcurl, which goes by numbers, may take the new one for watched.
+    void renew(curl_socket_t fd) {
+        const auto found = sockets.find(fd);
+        if (found == sockets.end()) {
+            return;
         }
+        const int wanted = found->second->wanted;
+        unwatch(fd);
+        watch(fd, wanted);
     }
 
     static int on_interest(CURL*, curl_socket_t fd, int what, void* loop, void*) {
@@ -269,23 +274,13 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
         if (purpose != CURLSOCKTYPE_IPCXN) {
             return CURL_SOCKET_BAD;
         }
-        auto* self = static_cast<Impl*>(loop);
         const int fd = ::socket(address->family, address->socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
                                 address->protocol);
         if (fd < 0) {
             return CURL_SOCKET_BAD;
         }
-        self->sockets[fd] = std::make_shared<Socket>(self->executor, fd, false);
+        static_cast<Impl*>(loop)->renew(fd);
         return fd;
-    }
-
-    static int on_close(void* loop, curl_socket_t fd) {
-        auto* self = static_cast<Impl*>(loop);
-        const auto found = self->sockets.find(fd);
-        SLUICE_ASSERT(found != self->sockets.end());
-        close(*found->second);
-        self->sockets.erase(found);
-        return 0;
     }
 
     Executor executor;

@@ -11,6 +11,7 @@
 #include <set>
 #include <string_view>
 #include <sys/socket.h>
+#include <unistd.h>
 #include <vector>
 
 namespace sluice::io {
@@ -386,6 +387,35 @@ TEST_F(HttpClientTest, FreesACancelledTransferAtOnce) {
     // A second cancellation finds nothing.
     signal.emit(boost::asio::cancellation_type::terminal);
     EXPECT_EQ(errors(Code::kCancelled), 1);
+}
+
+// Guards everybody's descriptors: libcurl tells nobody when it closes a connection that is still
+// being made, so its number may be somebody else's at once, and must not be closed again.
+TEST_F(HttpClientTest, LeavesDescriptorsAloneThatFollowAConnectionGivenUp) {
+    upstream_.on("/", Scripted::json("{}"));
+    boost::asio::cancellation_signal signal;
+    std::optional<Result<ClientResponse>> result;
+    boost::asio::co_spawn(
+        io_, store_result(client_->send(request(upstream_.url())), result),
+        boost::asio::bind_cancellation_slot(signal.slot(), [](std::exception_ptr) {}));
+    while (client_->transfers_under_way() == 0) {
+        ASSERT_EQ(io_.run_one(), 1U);
+    }
+    signal.emit(boost::asio::cancellation_type::terminal);
+
+    std::vector<int> ours;
+    for (int i = 0; i < 8; ++i) {
+        ours.push_back(::dup(STDERR_FILENO));
+    }
+    io_.restart();
+    io_.run();  // ends, since nothing is left to wait for
+    ASSERT_TRUE(result.has_value());
+    EXPECT_EQ(result->error().code, Code::kCancelled);
+    EXPECT_TRUE(get(upstream_.url()).ok());
+    client_.reset();
+    for (const int descriptor : ours) {
+        EXPECT_EQ(::close(descriptor), 0) << "somebody else closed " << descriptor;
+    }
 }
 
 // Guards shutdown: whoever waits is told, and no handler runs into freed memory.
