@@ -285,8 +285,16 @@ std::optional<std::string> ConfigLayers::Impl::guess(std::string_view path) cons
             siblings.push_back(rest.substr(0, rest.find('.')));
         }
     }
+    const std::string prefix = section.empty() ? "" : std::string(section) + ".";
+    // The unit is what is most often left out: "ttl" for "ttl_s".
+    const std::string without_unit = std::string(leaf_of(path)) + "_";
+    for (const std::string_view sibling : siblings) {
+        if (sibling.starts_with(without_unit)) {
+            return prefix + std::string(sibling);
+        }
+    }
     if (const auto sibling = nearest(leaf_of(path), siblings)) {
-        return (section.empty() ? "" : std::string(section) + ".") + std::string(*sibling);
+        return prefix + std::string(*sibling);
     }
     return namesake.empty() ? std::nullopt : std::optional(std::string(namesake));
 }
