@@ -21,7 +21,7 @@ std::string_view to_string(CircuitState state) {
         case CircuitState::kHalfOpen:
             return "half_open";
     }
-    return "unknown";
+    SLUICE_ASSERT(false && "a CircuitState outside its enumeration");
 }
 
 CircuitConfig CircuitConfig::read(ConfigReader& in) {

@@ -50,7 +50,7 @@ std::string_view to_string(LaneKind lane) {
         case LaneKind::kDeep:
             return "deep";
     }
-    return "unknown";
+    SLUICE_ASSERT(false && "a LaneKind outside its enumeration");
 }
 
 void LaneConfig::read(ConfigReader in) {

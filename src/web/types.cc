@@ -23,7 +23,7 @@ std::string_view to_string(Lane lane) {
         case Lane::kDeep:
             return "deep";
     }
-    return "unknown";
+    SLUICE_ASSERT(false && "a Lane outside its enumeration");
 }
 
 std::string_view to_string(CacheMode mode) {
@@ -37,7 +37,7 @@ std::string_view to_string(CacheMode mode) {
         case CacheMode::kOnly:
             return "only";
     }
-    return "unknown";
+    SLUICE_ASSERT(false && "a CacheMode outside its enumeration");
 }
 
 std::string_view to_string(Outcome outcome) {
@@ -73,7 +73,7 @@ std::string_view to_string(Outcome outcome) {
         case Outcome::kCancelled:
             return "cancelled";
     }
-    return "unknown";
+    SLUICE_ASSERT(false && "an Outcome outside its enumeration");
 }
 
 SearchAnswer::SearchAnswer(std::string query, Lane lane, std::string provider,
