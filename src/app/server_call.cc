@@ -8,11 +8,10 @@ namespace sluice::app {
 
 namespace {
 
-constexpr std::size_t kMaxAnswerBytes = 64 * 1024 * 1024;
-
+// libcurl's write callback: what it hands over is `count` bytes; taking fewer ends the transfer.
 std::size_t append(char* data, std::size_t, std::size_t count, void* target) {
     auto& body = *static_cast<std::string*>(target);
-    if (body.size() + count > kMaxAnswerBytes) {
+    if (body.size() + count > kMaxServerAnswerBytes) {
         return 0;
     }
     body.append(data, count);

@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "base/secret.h"
 
+#include <cstddef>
 #include <string>
 
 namespace sluice::app {
@@ -23,7 +24,11 @@ struct ServerAnswer {
     std::string body;
 };
 
-// Blocks the calling thread. kUnavailable when nobody listens there.
+// A longer answer is an error.
+inline constexpr std::size_t kMaxServerAnswerBytes = std::size_t{64} * 1024 * 1024;
+
+// Blocks the calling thread, for call.timeout at most. kUnavailable, with what to do about it, when
+// nobody listens there or no whole answer comes; an HTTP error is an answer like any other.
 Result<ServerAnswer> call_server(const ServerCall& call);
 
 }  // namespace sluice::app

@@ -52,8 +52,7 @@ void add_cache(CLI::App& app, std::function<int()>& chosen) {
     cache->require_subcommand(1);
     CLI::App* command = cache->add_subcommand("purge", "forget every cached answer");
     const auto options = add_config_options(*command);
-    const auto as_json = std::make_shared<bool>(false);
-    command->add_flag("--json", *as_json, "as JSON");
+    const auto as_json = add_json_flag(*command);
     command->callback([&chosen, options, as_json] {
         chosen = [options, as_json] { return purge(*options, *as_json); };
     });

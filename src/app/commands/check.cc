@@ -73,8 +73,7 @@ void add_check(CLI::App& app, std::function<int()>& chosen) {
     CLI::App* command =
         app.add_subcommand("check", "validate the configuration and show what is in force");
     const auto options = add_config_options(*command);
-    const auto as_json = std::make_shared<bool>(false);
-    command->add_flag("--json", *as_json, "as JSON");
+    const auto as_json = add_json_flag(*command);
     command->footer(
         "Exit code 0: right; 2: each mistake is told with file, line and key.\n"
         "Example: sluice check --config sluice.toml");

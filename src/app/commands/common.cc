@@ -41,6 +41,12 @@ std::shared_ptr<ConfigOptions> add_config_options(CLI::App& command) {
     return options;
 }
 
+std::shared_ptr<bool> add_json_flag(CLI::App& command) {
+    auto as_json = std::make_shared<bool>(false);
+    command.add_flag("--json", *as_json, "as JSON");
+    return as_json;
+}
+
 ConfigSources ConfigOptions::sources() const {
     ConfigSources sources;
     if (!config_file.empty()) {

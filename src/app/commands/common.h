@@ -30,6 +30,9 @@ struct ConfigOptions {
 // The options live as long as the returned object, which the command's callback keeps.
 std::shared_ptr<ConfigOptions> add_config_options(CLI::App& command);
 
+// --json, which is true when it was given. It lives as the options do.
+std::shared_ptr<bool> add_json_flag(CLI::App& command);
+
 // Loads the configuration; prints every error to stderr and returns nothing when there are any.
 std::optional<LoadedConfig> load_or_explain(const ConfigOptions& options,
                                             const Environment& environment);

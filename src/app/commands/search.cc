@@ -15,6 +15,9 @@ namespace sluice::app {
 
 namespace {
 
+// Of a gateway's answer: the size is what call_server() reads at most.
+constexpr JsonLimits kAnswerLimits{.max_bytes = kMaxServerAnswerBytes, .max_depth = 32};
+
 struct SearchOptions {
     std::vector<std::string> words;
     std::string lane;
@@ -157,7 +160,7 @@ int show(const ServerAnswer& answer, const SearchOptions& options, const Environ
         print(answer.body);
         return answer.status == 200 ? 0 : 1;
     }
-    JsonReader reader(JsonLimits{64 * 1024 * 1024, 32});
+    JsonReader reader(kAnswerLimits);
     const auto root = reader.parse(answer.body);
     if (!root.ok()) {
         print_error("the gateway answered " + std::to_string(answer.status) +

@@ -251,7 +251,6 @@ int with_store(const ConfigOptions& options, const std::function<int(OpenStore&)
 void add_tokens(CLI::App& app, std::function<int()>& chosen) {
     CLI::App* tokens = app.add_subcommand("tokens", "API tokens: add, list, revoke");
     tokens->require_subcommand(1);
-    const auto as_json = std::make_shared<bool>(false);
 
     CLI::App* add_command = tokens->add_subcommand("add", "make a token; it is printed once");
     const auto add_config = add_config_options(*add_command);
@@ -262,22 +261,22 @@ void add_tokens(CLI::App& app, std::function<int()>& chosen) {
     add_command->add_option("--expires-in", options->expires_in, "30d, 12h, 90m; default: never");
     add_command->add_option("--requests-per-minute", options->requests_per_minute,
                             "a limit of its own; 0 is none");
-    add_command->add_flag("--json", *as_json, "as JSON");
+    const auto add_json = add_json_flag(*add_command);
     add_command->footer(
         "Example: sluice tokens add --label crawler --scopes search --expires-in 90d");
-    add_command->callback([&chosen, add_config, options, as_json] {
+    add_command->callback([&chosen, add_config, options, add_json] {
         chosen = [=] {
             return with_store(*add_config,
-                              [&](OpenStore& s) { return add(s, *options, *as_json); });
+                              [&](OpenStore& s) { return add(s, *options, *add_json); });
         };
     });
 
     CLI::App* list_command = tokens->add_subcommand("list", "every token, without its secret");
     const auto list_config = add_config_options(*list_command);
-    list_command->add_flag("--json", *as_json, "as JSON");
-    list_command->callback([&chosen, list_config, as_json] {
+    const auto list_json = add_json_flag(*list_command);
+    list_command->callback([&chosen, list_config, list_json] {
         chosen = [=] {
-            return with_store(*list_config, [&](OpenStore& s) { return list(s, *as_json); });
+            return with_store(*list_config, [&](OpenStore& s) { return list(s, *list_json); });
         };
     });
 
@@ -285,11 +284,11 @@ void add_tokens(CLI::App& app, std::function<int()>& chosen) {
     const auto revoke_config = add_config_options(*revoke_command);
     const auto id = std::make_shared<std::string>();
     revoke_command->add_option("id", *id, "as `sluice tokens list` shows it")->required();
-    revoke_command->add_flag("--json", *as_json, "as JSON");
-    revoke_command->callback([&chosen, revoke_config, id, as_json] {
+    const auto revoke_json = add_json_flag(*revoke_command);
+    revoke_command->callback([&chosen, revoke_config, id, revoke_json] {
         chosen = [=] {
             return with_store(*revoke_config,
-                              [&](OpenStore& s) { return revoke(s, *id, *as_json); });
+                              [&](OpenStore& s) { return revoke(s, *id, *revoke_json); });
         };
     });
 }

@@ -13,8 +13,7 @@ namespace sluice::app {
 
 void add_version(CLI::App& app, std::function<int()>& chosen) {
     CLI::App* command = app.add_subcommand("version", "print the version");
-    const auto as_json = std::make_shared<bool>(false);
-    command->add_flag("--json", *as_json, "as JSON");
+    const auto as_json = add_json_flag(*command);
     command->callback([&chosen, as_json] {
         chosen = [as_json] {
             std::string out;
