@@ -2,7 +2,7 @@
 
 #include "access/metrics.h"
 #include "access/origin.h"
-#include "access/published.h"
+#include "base/published.h"
 #include "base/text.h"
 
 #include <algorithm>

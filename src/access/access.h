@@ -1,4 +1,4 @@
-// Gates 2 and 3 for every door: who asks, may they, and is there room in their windows. Called on
+// What every door asks first: who is this, may they, and is there room in their windows. Called on
 // any thread; takes no lock that an I/O operation is done under, and does no I/O.
 #pragma once
 

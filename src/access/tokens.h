@@ -5,9 +5,9 @@
 // SHA-256 of the secret; a slow hash would add nothing to that many bits.
 #pragma once
 
-#include "access/published.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/published.h"
 #include "base/random.h"
 #include "base/secret.h"
 

@@ -60,7 +60,6 @@ Config Config::read(ConfigReader& in) {
     c.upstream = io::HttpClientConfig::read(upstream);
     c.access = access::AccessConfig::read(in);
     c.web = web::WebConfig::read(in);
-    c.web.max_response_bytes = c.upstream.max_response_bytes;
     if (c.data_dir.empty()) {
         in.fail("data_dir", "expected the path of a directory");
     }

@@ -5,6 +5,7 @@
 #include "access/access.h"
 #include "base/config_reader.h"
 #include "base/environment.h"
+#include "base/secret.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
 #include "obs/log.h"
@@ -25,7 +26,7 @@ struct Config {
     access::AccessConfig access;
     web::WebConfig web;
 
-    static Config read(ConfigReader& in);
+    static Config read(ConfigReader& in);  // from the top of the file
 };
 
 // What a command line gives: where the file is, and values that win over everything.
@@ -46,13 +47,15 @@ struct LoadedConfig {
     std::string file;                        // the file that was read, or empty
 };
 
-// Reads every layer. Problems are in `errors`, all of them at once; it never throws.
+// Reads every layer. Mistakes are in `errors`, all of them at once, and leave the defaults in
+// `config`.
 LoadedConfig load_config(const ConfigSources& sources, const Environment& environment);
 
 // The errors as people read them, one a line, each with where, key and what was expected.
 std::string format_errors(const std::vector<ConfigError>& errors);
 
-// Keys from the environment: (provider, secret) in order of provider.
+// Keys from the environment: (provider, secret), in the order of web::all_providers() and, of each,
+// of its variables. A list in a variable has commas. The same key may come twice.
 std::vector<std::pair<std::string, Secret>> keys_from_environment(const Environment& environment);
 
 }  // namespace sluice::app

@@ -4,6 +4,7 @@
 #include "access/sqlite_token_store.h"
 #include "access/token_watch.h"
 #include "app/version.h"
+#include "base/exception.h"
 #include "io/address.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
@@ -18,8 +19,11 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/use_future.hpp>
 
+#include <algorithm>
+#include <exception>
 #include <filesystem>
 #include <future>
 #include <optional>
@@ -33,7 +37,7 @@ namespace asio = boost::asio;
 
 namespace {
 
-// "127.0.0.1:8080" -> "127.0.0.1", "[::1]:8080" -> "::1".
+// Of an address to listen on: "127.0.0.1:8080" -> "127.0.0.1", "[::1]:8080" -> "::1".
 std::string host_of(std::string_view listen) {
     std::string_view host = listen.substr(0, listen.rfind(':'));
     if (host.starts_with('[') && host.ends_with(']')) {
@@ -42,19 +46,14 @@ std::string host_of(std::string_view listen) {
     return std::string(host);
 }
 
-bool is_loopback_host(const std::string& host) {
+bool is_loopback(std::string_view listen) {
+    const std::string host = host_of(listen);
     const auto address = io::Address::parse(host);
     return address ? address->is_loopback() : host == "localhost";
 }
 
-void log_exception(const obs::Log& log, const std::exception_ptr& error) {
-    try {
-        std::rethrow_exception(error);
-    } catch (const std::exception& e) {
-        log.error("task_failed", {{"reason", e.what()}});
-    } catch (...) {
-        log.error("task_failed", {{"reason", "an exception of an unknown type"}});
-    }
+bool all_loopback(const std::vector<std::string>& listen) {
+    return std::all_of(listen.begin(), listen.end(), is_loopback);
 }
 
 }  // namespace
@@ -97,14 +96,15 @@ struct Gateway::Parts {
           random(random_in),
           log(log_in),
           http(control.get_executor(), config.upstream, clock, log, metrics),
-          tasks(control.get_executor(),
-                [this](const std::exception_ptr& error) { log_exception(log, error); }) {
+          tasks(control.get_executor(), [this](const std::exception_ptr& error) {
+              log.error("task_failed", {{"exception", exception_type(error)}});
+          }) {
         metrics.sampled(obs::kLogLinesDropped, {},
                         [this] { return static_cast<double>(log.dropped()); });
     }
 
     Status open_stores();
-    void build_planes();
+    void build_services();
     void run_control();
     void stop_control();
     Task<void> stop_tasks();
@@ -126,7 +126,7 @@ struct Gateway::Parts {
     Random& random;
     obs::Log& log;
     obs::Metrics metrics;
-    asio::io_context control{1};
+    asio::io_context control{1};  // the control loop, and the server's first thread
     io::CurlHttpClient http;
     TaskScope tasks;
     asio::cancellation_signal stop_watch;
@@ -143,6 +143,7 @@ struct Gateway::Parts {
     std::unique_ptr<surface::Router> router;
     std::unique_ptr<io::HttpServer> server;
     std::optional<Secret> first_token;
+    // While it is there the control loop runs, with or without something to do.
     std::optional<asio::executor_work_guard<asio::io_context::executor_type>> control_work;
     std::thread control_thread;
 };
@@ -165,15 +166,13 @@ Status Gateway::Parts::open_stores() {
     return {};
 }
 
-void Gateway::Parts::build_planes() {
+void Gateway::Parts::build_services() {
     std::vector<std::string> hosts;
-    bool loopback_only = true;
     for (const std::string& listen : config.server.listen) {
         hosts.push_back(host_of(listen));
-        loopback_only = loopback_only && is_loopback_host(hosts.back());
     }
-    access = std::make_unique<access::Access>(config.access, loopback_only, std::move(hosts),
-                                              tokens, clock, metrics);
+    access = std::make_unique<access::Access>(config.access, all_loopback(config.server.listen),
+                                              std::move(hosts), tokens, clock, metrics);
     for (auto& [provider, secret] : keys_from_environment(environment)) {
         keys.add(provider, std::move(secret));
         key_count += 1;
@@ -216,13 +215,10 @@ void Gateway::Parts::stop_control() {
 Status Gateway::start() {
     Parts& parts = *parts_;
     TRY_STATUS(parts.open_stores());
-    parts.build_planes();
+    parts.build_services();
     parts.run_control();
     TRY_STATUS(parts.on_control(parts.token_watch->refresh()));
-    const bool open_to_others =
-        std::any_of(parts.config.server.listen.begin(), parts.config.server.listen.end(),
-                    [](const std::string& listen) { return !is_loopback_host(host_of(listen)); });
-    if (open_to_others) {
+    if (!all_loopback(parts.config.server.listen)) {
         TRY(parts.first_token, parts.on_control(access::ensure_admin_token(*parts.token_store)));
         TRY_STATUS(parts.on_control(parts.token_watch->refresh()));
     }

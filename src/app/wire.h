@@ -7,9 +7,12 @@
 #include "base/environment.h"
 #include "base/random.h"
 #include "base/result.h"
+#include "base/secret.h"
 #include "obs/log.h"
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,23 +29,27 @@ class Gateway {
     Gateway(const Gateway&) = delete;
     Gateway& operator=(const Gateway&) = delete;
 
-    // Opens the data directory and its stores, starts the threads and listens. After an error
-    // nothing is left running.
+    // Opens the data directory and its stores, starts the threads and listens. Once. After an error
+    // nothing is served, and all that is left to do is to destroy this object. kInvalidRequest: an
+    // address or a certificate can't be used; kUnavailable and kConflict: the data directory or a
+    // store can't be used, or an address is taken. The message says what to do.
     Status start();
 
+    // What it listens on, with real ports, after start().
     std::vector<std::string> addresses() const;
 
     // The admin token that was made since this is the first start on an address that is not a
-    // loopback one; to be shown once.
+    // loopback one; to be shown once, so a second call gives nothing.
     std::optional<Secret> first_admin_token();
 
+    // Keys that the environment has for providers of this binary, after start().
     std::size_t key_count() const;
 
     // Takes over what may change while running; the rest stays until the next start.
     void reload(Config config);
 
     // Readiness off, no new connections, requests under way finish within server.drain_timeout_s,
-    // everything stops.
+    // everything stops. Returns when all is done; a second call does nothing.
     void drain();
 
  private:
@@ -55,7 +62,8 @@ std::string admin_socket_path(const std::string& data_dir);
 // Where its tokens are.
 std::string tokens_path(const std::string& data_dir);
 
-// Makes the data directory (mode 0700) unless it is there.
+// Makes the data directory (mode 0700) unless it is there. kUnavailable, with the reason, when it
+// can't be made or is no directory.
 Status prepare_data_dir(const std::string& data_dir);
 
 }  // namespace sluice::app

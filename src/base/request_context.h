@@ -1,5 +1,5 @@
-// What every request carries through every layer: its id, its place in a distributed trace and the
-// instant by which it must be answered. Cheap to copy. Cancellation is Asio's (see base/task.h).
+// What every request carries through every layer: its id, its place in a distributed trace and when
+// it began. Cheap to copy. Cancellation is Asio's (see base/task.h).
 #pragma once
 
 #include "base/clock.h"
@@ -44,8 +44,7 @@ struct TraceContext {
 struct RequestContext {
     RequestId id;
     TraceContext trace;
-    Instant started{};   // when the request's head was complete
-    Instant deadline{};  // nothing may be started after it
+    Instant started{};  // when the request's head was complete; deadlines count from here
 };
 
 }  // namespace sluice

@@ -98,7 +98,7 @@ std::string_view ClientResponse::header(std::string_view name) const {
 HttpClientConfig HttpClientConfig::read(ConfigReader& in) {
     HttpClientConfig c;
     in.size({"max_response_bytes", "largest answer of an upstream, after decompression"},
-            c.max_response_bytes, 1024, std::size_t{1024} * 1024 * 1024);
+            c.max_response_bytes, 1024, HttpClientConfig::kLargestResponseBytes);
     in.duration({"connect_timeout_s", "longest time to resolve, connect and shake hands"},
                 c.connect_timeout, 10ms, 5min);
     in.integer({"max_connections_per_host", "connections to one upstream at once"},

@@ -61,6 +61,9 @@ class HttpClient {
 };
 
 struct HttpClientConfig {
+    // The most that max_response_bytes can be set to: an answer is parsed and held as a whole.
+    static constexpr std::size_t kLargestResponseBytes = std::size_t{64} * 1024 * 1024;
+
     std::size_t max_response_bytes = 8 * 1024 * 1024;
     Millis connect_timeout{3'000};
     int max_connections_per_host = 64;

@@ -39,7 +39,7 @@ struct HttpRequest {
     std::string_view body;  // after any transfer coding
     Address peer;           // the other end of the connection; unspecified on a Unix socket
     bool over_unix_socket = false;
-    RequestContext context;  // id, trace and start are set; the deadline is the handler's to set
+    RequestContext context;
 
     // The value of the first field of that name (ASCII case does not matter).
     std::optional<std::string_view> header(std::string_view name) const;

@@ -1,15 +1,15 @@
 #include "io/http_session.h"
 
+#include "base/exception.h"
+
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/core/demangle.hpp>
 
 #include <algorithm>
 #include <array>
 #include <string>
-#include <typeinfo>
 #include <utility>
 
 namespace sluice::io {
@@ -246,7 +246,6 @@ void HttpSession::serve() {
     request.context.id = RequestId::make(core_.ids);
     request.context.trace = TraceContext::continue_or_start(head.traceparent, core_.ids);
     request.context.started = core_.now;
-    request.context.deadline = {};
 
     std::exception_ptr error;
     try {
@@ -335,20 +334,11 @@ HttpResponse HttpSession::refusal(const Error& error, const RequestId& id) {
     }
 }
 
-// An exception is a bug. Its type is logged and not its text, which may quote what was searched
-// for.
 void HttpSession::fail(const std::exception_ptr& error) {
     const RequestId& id = workspace_->request.context.id;
     core_.counters.failed();
-    std::string type;
-    try {
-        std::rethrow_exception(error);
-    } catch (const std::exception& e) {
-        type = boost::core::demangle(typeid(e).name());
-    } catch (...) {
-        type = "unknown";
-    }
-    core_.shared.log.error("request_failed", {{"request_id", id}, {"exception", type}});
+    core_.shared.log.error("request_failed",
+                           {{"request_id", id}, {"exception", exception_type(error)}});
     const Error internal{.code = Code::kInternal,
                          .blame = Blame::kGateway,
                          .message = "internal error",

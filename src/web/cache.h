@@ -19,9 +19,9 @@ class AnswerCache {
  public:
     explicit AnswerCache(const CacheConfig& config);
 
-    // The answer while it is fresh.
+    // The answer while it is fresh, else null.
     std::shared_ptr<const SearchAnswer> fresh(const Fingerprint& key, Instant now);
-    // The answer, fresh or stale.
+    // The answer, fresh or stale, else null.
     std::shared_ptr<const SearchAnswer> any(const Fingerprint& key, Instant now);
 
     // Keeps `answer` for config.ttl (or negative_ttl when it has no results) and then as stale.

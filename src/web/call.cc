@@ -11,6 +11,10 @@ namespace sluice::web {
 
 namespace {
 
+// Of a provider's answer. Its size is bounded by upstream.max_response_bytes before it gets here.
+constexpr JsonLimits kAnswerLimits{.max_bytes = io::HttpClientConfig::kLargestResponseBytes,
+                                   .max_depth = 64};
+
 Step step_after(Effect effect) {
     switch (effect) {
         case Effect::kCool:
@@ -37,10 +41,9 @@ ProviderCall::ProviderCall(KeyPool& keys, io::HttpClient& http, const Clock& clo
       clock_(clock),
       log_(log),
       registry_(metrics),
-      reader_(JsonLimits{64 * 1024 * 1024, 64}) {}
+      reader_(kAnswerLimits) {}
 
-Task<CallResult> ProviderCall::run(const Provider& provider, const ProviderSettings& settings,
-                                   const KeysConfig& penalties, std::size_t max_response_bytes,
+Task<CallResult> ProviderCall::run(const Provider& provider, const WebConfig& config,
                                    const SearchRequest& request, Instant deadline,
                                    std::vector<std::string>& tried_keys) {
     const ProviderSpec& spec = provider.spec();
@@ -55,9 +58,9 @@ Task<CallResult> ProviderCall::run(const Provider& provider, const ProviderSetti
     }
     tried_keys.push_back(lease->key().id);
 
-    io::ClientRequest call = provider.build(request, lease->key(), settings.base_url);
+    io::ClientRequest call =
+        provider.build(request, lease->key(), config.provider(spec.name).base_url);
     call.deadline = deadline;
-    call.max_response_bytes = max_response_bytes;
     const Instant sent = clock_.now();
     const Result<io::ClientResponse> response = co_await http_.send(std::move(call));
 
@@ -66,7 +69,6 @@ Task<CallResult> ProviderCall::run(const Provider& provider, const ProviderSetti
     result.attempt.key_id = lease->key().id;
     result.attempt.latency = std::chrono::duration_cast<Millis>(clock_.now() - sent);
     metrics_of(provider).latency_ms.observe(static_cast<double>(result.attempt.latency.count()));
-
     result.attempt.status = response.ok() ? response->status : 0;
 
     Judgement judgement = response.ok() ? judge(Asked{provider, request, lease->key()}, *response,
@@ -82,7 +84,7 @@ Task<CallResult> ProviderCall::run(const Provider& provider, const ProviderSetti
         Verdict& verdict = std::get<Verdict>(judgement);
         const bool cancelled = verdict.outcome == Outcome::kCancelled;
         if (!cancelled) {
-            penalise(*lease, provider, verdict, penalties);
+            penalise(*lease, provider, verdict, config.keys);
         }
         result.step = cancelled ? Step::kNextProvider : step_after(verdict.effect);
         result.attempt.outcome = verdict.outcome;

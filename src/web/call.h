@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
+#include "base/task.h"
 #include "io/http_client.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
@@ -11,8 +12,8 @@
 #include "web/keys.h"
 #include "web/provider.h"
 
+#include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,9 +41,10 @@ class ProviderCall {
                  obs::Metrics& metrics);
 
     // Leases a key that is not in `tried_keys` (and adds the one it took), sends, judges, reports
-    // what was learned about the key, and releases it, on every path. Ends by `deadline`.
-    Task<CallResult> run(const Provider& provider, const ProviderSettings& settings,
-                         const KeysConfig& penalties, std::size_t max_response_bytes,
+    // what was learned about the key, and releases it, on every path. Ends by `deadline`. There is
+    // always an attempt to show; without a usable key, or when the provider can't honour the
+    // request, nothing is sent. What is passed by reference outlives the task.
+    Task<CallResult> run(const Provider& provider, const WebConfig& config,
                          const SearchRequest& request, Instant deadline,
                          std::vector<std::string>& tried_keys);
 

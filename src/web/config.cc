@@ -95,6 +95,12 @@ ProviderSettings ProviderSettings::read(ConfigReader in, ProviderSettings c) {
     return c;
 }
 
+const ProviderSettings& WebConfig::provider(std::string_view name) const {
+    const auto found = providers.find(name);
+    SLUICE_ASSERT(found != providers.end());
+    return found->second;
+}
+
 WebConfig WebConfig::read(ConfigReader& in) {
     WebConfig c;
     ConfigReader routing = in.section("routing");

@@ -1,4 +1,4 @@
-// The web side's settings.
+// The web side's settings: routes, lanes, cache, keys and providers. Values; any thread.
 #pragma once
 
 #include "base/config_reader.h"
@@ -6,9 +6,10 @@
 #include "web/types.h"
 
 #include <cstddef>
-#include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sluice::web {
@@ -20,7 +21,7 @@ struct CacheConfig {
     std::size_t max_bytes = 256 * 1024 * 1024;
     std::size_t max_entries = 2'000'000;
 
-    static CacheConfig read(ConfigReader in);
+    static CacheConfig read(ConfigReader in);  // the section "cache"
 };
 
 struct KeysConfig {
@@ -28,7 +29,7 @@ struct KeysConfig {
     Millis default_cooldown{30'000};       // a rate-limited key, when the provider names no time
     Millis exhausted_retry{3'600'000};     // a key without quota, when the provider names no time
 
-    static KeysConfig read(ConfigReader in);
+    static KeysConfig read(ConfigReader in);  // the section "keys"
 };
 
 struct ProviderSettings {
@@ -36,7 +37,7 @@ struct ProviderSettings {
     std::string base_url;  // without a trailing slash
     Millis timeout{};      // of one attempt
 
-    static ProviderSettings read(ConfigReader in, ProviderSettings defaults);
+    static ProviderSettings read(ConfigReader in, ProviderSettings defaults);  // providers.<name>
 };
 
 struct WebConfig {
@@ -45,10 +46,11 @@ struct WebConfig {
     guard::LanesConfig lanes;
     CacheConfig cache;
     KeysConfig keys;
-    std::size_t max_response_bytes = 8 * 1024 * 1024;
     std::map<std::string, ProviderSettings, std::less<>> providers;  // every built-in one
 
-    static WebConfig read(ConfigReader& in);
+    static WebConfig read(ConfigReader& in);  // from the top of the file
+    // The settings of a provider of this binary; asserted.
+    const ProviderSettings& provider(std::string_view name) const;
     const std::vector<std::string>& route(Lane lane) const {
         return lane == Lane::kFast ? route_fast : route_deep;
     }

@@ -28,12 +28,13 @@ Error all_failed(const std::vector<Attempt>& attempts) {
         return {
             Code::kNoUsableKey,
             Blame::kGateway,
-            "no provider of the route is enabled in this build; see routing.fast and routing.deep",
+            "no provider of the route is enabled in this build; see routing.fast, routing.deep and "
+            "providers.<name>.enabled",
             {}};
     }
     if (std::any_of(attempts.begin(), attempts.end(), was_tried)) {
         return {Code::kUpstreamFailed, Blame::kProvider,
-                "every provider failed (" + names_and_outcomes(attempts) + ")", Millis(5'000)};
+                "every provider failed (" + names_and_outcomes(attempts) + ")", kRetryAfterFailure};
     }
     const bool only_capability = std::all_of(
         attempts.begin(), attempts.end(),
@@ -48,7 +49,21 @@ Error all_failed(const std::vector<Attempt>& attempts) {
     return {Code::kNoUsableKey,
             Blame::kKey,
             "no provider of the route has a usable key (" + names_and_outcomes(attempts) +
-                "); set for example SERPER_API_KEYS or TAVILY_API_KEYS",
+                "); wait until one that rests is back, or set another in " + key_variables(),
+            {}};
+}
+
+Error deadline_passed() {
+    return {Code::kDeadlineExceeded,
+            Blame::kProvider,
+            "the deadline passed before a provider answered; it is lanes.<lane>.deadline_s",
+            {}};
+}
+
+Error refused_by(const Provider& provider, const Attempt& attempt) {
+    return {Code::kQueryRejected,
+            Blame::kCaller,
+            std::string(provider.spec().name) + " refused the request: " + attempt.detail,
             {}};
 }
 
@@ -59,7 +74,7 @@ std::vector<const Provider*> resolve_route(const WebConfig& config, const Search
     std::vector<const Provider*> route;
     for (const std::string& name : names) {
         const Provider* provider = find_provider(name);
-        if (provider == nullptr || !config.providers.find(name)->second.enabled ||
+        if (provider == nullptr || !config.provider(name).enabled ||
             std::find(route.begin(), route.end(), provider) != route.end()) {
             continue;
         }
@@ -93,23 +108,16 @@ Task<StrategyResult> run_failover(ProviderCall& call, const Clock& clock, const 
     const Provider* first_empty = nullptr;
     for (std::size_t i = 0; i < route.size() && attempts.size() < kMaxAttempts; ++i) {
         const Provider& provider = *route[i];
-        const ProviderSettings& settings = config.providers.find(provider.spec().name)->second;
+        const Millis timeout = config.provider(provider.spec().name).timeout;
         std::vector<std::string> tried_keys;
         Step step = Step::kNextKey;
         while (step == Step::kNextKey && attempts.size() < kMaxAttempts) {
             const Instant now = clock.now();
             if (now >= deadline) {
-                Error late{Code::kDeadlineExceeded,
-                           Blame::kProvider,
-                           "the deadline passed before a provider answered",
-                           {}};
-                co_return Failure{std::move(late), std::move(attempts)};
+                co_return Failure{deadline_passed(), std::move(attempts)};
             }
-            const Instant until =
-                attempt_deadline(now, deadline, route.size() - i, settings.timeout);
-            CallResult result =
-                co_await call.run(provider, settings, config.keys, config.max_response_bytes,
-                                  *request, until, tried_keys);
+            const Instant until = attempt_deadline(now, deadline, route.size() - i, timeout);
+            CallResult result = co_await call.run(provider, config, *request, until, tried_keys);
             step = result.step;
             // Running out of keys is worth a line of the trail only when none was tried.
             if (result.attempt.outcome != Outcome::kSkippedNoKey || tried_keys.empty()) {
@@ -120,11 +128,7 @@ Task<StrategyResult> run_failover(ProviderCall& call, const Clock& clock, const 
                 co_return Found{std::move(answer), std::move(attempts), false};
             }
             if (step == Step::kStop) {
-                Error refused{Code::kQueryRejected,
-                              Blame::kCaller,
-                              std::string(provider.spec().name) +
-                                  " refused the request: " + attempts.back().detail,
-                              {}};
+                Error refused = refused_by(provider, attempts.back());
                 co_return Failure{std::move(refused), std::move(attempts)};
             }
             if (step == Step::kEmpty && first_empty == nullptr) {

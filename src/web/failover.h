@@ -9,7 +9,9 @@
 #include "web/config.h"
 #include "web/types.h"
 
+#include <cstddef>
 #include <memory>
+#include <variant>
 #include <vector>
 
 namespace sluice::web {
@@ -38,7 +40,13 @@ Instant attempt_deadline(Instant now, Instant deadline, std::size_t providers_le
 // go.
 inline constexpr std::size_t kMaxAttempts = 32;
 
-// Belongs to the control loop. `config` and `call` outlive the task.
+// How soon a caller may try again after every provider failed.
+inline constexpr Millis kRetryAfterFailure{5'000};
+
+// Ends by `deadline`. A Failure carries kUpstreamFailed when providers were called and none
+// answered, kQueryRejected when one refused the request itself, kDeadlineExceeded, kInvalidRequest
+// when no provider of the route can do what is asked, and kNoUsableKey when no key was free or
+// nobody is enabled. Belongs to the control loop. What is passed by reference outlives the task.
 Task<StrategyResult> run_failover(ProviderCall& call, const Clock& clock, const WebConfig& config,
                                   std::shared_ptr<const SearchRequest> request, Instant deadline);
 

@@ -1,7 +1,9 @@
 #include "web/fingerprint.h"
 
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sluice::web {
 
@@ -11,19 +13,16 @@ namespace {
 // an older binary are never mistaken for answers to a new request.
 constexpr char kSchemaVersion = 1;
 
-// Every piece is preceded by its length, so that no two different requests encode alike.
-void put(std::string& out, std::string_view text) {
-    const auto size = static_cast<std::uint32_t>(text.size());
-    for (int shift = 0; shift < 32; shift += 8) {
-        out.push_back(static_cast<char>((size >> shift) & 0xff));
-    }
-    out.append(text);
-}
-
 void put(std::string& out, std::uint32_t number) {
     for (int shift = 0; shift < 32; shift += 8) {
         out.push_back(static_cast<char>((number >> shift) & 0xff));
     }
+}
+
+// Every piece is preceded by its length, so that no two different requests encode alike.
+void put(std::string& out, std::string_view text) {
+    put(out, static_cast<std::uint32_t>(text.size()));
+    out.append(text);
 }
 
 void put(std::string& out, const std::vector<std::string>& list) {

@@ -4,8 +4,16 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 namespace sluice::web {
+
+namespace {
+
+// Hexadecimal digits of a key's id: enough to tell a few thousand keys apart, few enough to read.
+constexpr std::size_t kKeyIdDigits = 12;
+
+}  // namespace
 
 struct KeyPool::Entry {
     ProviderKey key;
@@ -38,7 +46,7 @@ KeyPool::~KeyPool() = default;
 std::string KeyPool::add(std::string_view provider, Secret secret) {
     std::string material = "sluice key id\n";
     material.append(provider).append("\n").append(secret.reveal());
-    const std::string id = to_hex(sha256(material)).substr(0, 12);
+    std::string id = to_hex(sha256(material)).substr(0, kKeyIdDigits);
     auto& entries = keys_[std::string(provider)];
     const bool known = std::any_of(entries.begin(), entries.end(),
                                    [&](const auto& entry) { return entry->key.id == id; });

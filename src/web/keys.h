@@ -1,5 +1,6 @@
 // The keys of every provider and their state while the process runs: which may be used now, which
-// are resting and until when. Belongs to the control loop; holds no clock.
+// are resting and until when. Belongs to the control loop (before that runs, to who fills it);
+// holds no clock.
 #pragma once
 
 #include "base/clock.h"
@@ -7,6 +8,7 @@
 #include "web/provider.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,6 +23,7 @@ std::string_view to_string(KeyStatus status);
 
 class KeyLease;
 
+// Leases may outlive it.
 class KeyPool {
  public:
     KeyPool();
@@ -37,6 +40,7 @@ class KeyPool {
     std::optional<KeyLease> lease(std::string_view provider, const std::vector<std::string>& tried,
                                   Instant now);
 
+    // How many keys are in which state, and how many calls use them now.
     struct Counts {
         std::uint32_t available = 0;
         std::uint32_t cooling = 0;
@@ -45,8 +49,8 @@ class KeyPool {
         std::uint32_t in_flight = 0;
         std::uint32_t total() const { return available + cooling + exhausted + quarantined; }
     };
-    std::map<std::string, Counts> counts(Instant now) const;  // by provider
-    Counts counts_of(std::string_view provider, Instant now) const;
+    std::map<std::string, Counts> counts(Instant now) const;         // by provider
+    Counts counts_of(std::string_view provider, Instant now) const;  // all 0: no such provider
 
  private:
     friend class KeyLease;

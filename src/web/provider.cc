@@ -72,6 +72,14 @@ const Provider* find_provider(std::string_view name) {
     return nullptr;
 }
 
+std::string key_variables() {
+    std::string text;
+    for (const Provider* provider : all_providers()) {
+        text.append(text.empty() ? "" : " or ").append(provider->spec().keys_variable);
+    }
+    return text;
+}
+
 std::optional<std::string_view> unmet_constraint(const Capabilities& can,
                                                  const SearchRequest& request) {
     if (count_code_points(request.query.reveal()) > can.max_query_code_points) {

@@ -113,6 +113,9 @@ class Provider {
 const std::vector<const Provider*>& all_providers();
 const Provider* find_provider(std::string_view name);
 
+// The variables that keys can be set in, for messages: "SERPER_API_KEYS or TAVILY_API_KEYS".
+std::string key_variables();
+
 // The constraint of `request` that a provider of these capabilities can't honour, for the trace
 // ("freshness range"); nothing when it can honour all.
 std::optional<std::string_view> unmet_constraint(const Capabilities& can,

@@ -1,5 +1,6 @@
 #include "web/search.h"
 
+#include "base/exception.h"
 #include "web/fingerprint.h"
 #include "web/metrics.h"
 
@@ -7,6 +8,7 @@
 #include <array>
 #include <exception>
 #include <functional>
+#include <string>
 #include <utility>
 
 namespace sluice::web {
@@ -39,14 +41,18 @@ std::size_t index_of(Lane lane) {
     return static_cast<std::size_t>(lane);
 }
 
-void log_bug(const obs::Log& log, const std::exception_ptr& error) {
-    try {
-        std::rethrow_exception(error);
-    } catch (const std::exception& e) {
-        log.error("search_crashed", {{"reason", e.what()}});
-    } catch (...) {
-        log.error("search_crashed", {{"reason", "an exception of an unknown type"}});
+// Whether somebody could be asked now.
+bool can_search(const WebConfig& config, const KeyPool& keys, Instant now) {
+    for (const auto* route : {&config.route_fast, &config.route_deep}) {
+        for (const std::string& name : *route) {
+            const auto settings = config.providers.find(name);
+            if (settings != config.providers.end() && settings->second.enabled &&
+                keys.counts_of(name, now).available > 0) {
+                return true;
+            }
+        }
     }
+    return false;
 }
 
 }  // namespace
@@ -54,30 +60,37 @@ void log_bug(const obs::Log& log, const std::exception_ptr& error) {
 Search::Search(Executor control, WebConfig config, access::Access& access, KeyPool& keys,
                io::HttpClient& http, Clock& clock, const obs::Log& log, obs::Metrics& metrics)
     : control_(control),
-      config_(std::move(config)),
+      config_(std::make_shared<const WebConfig>(std::move(config))),
       access_(access),
       keys_(keys),
       clock_(clock),
       log_(log),
       metrics_(metrics),
-      cache_(config_.get().cache),
+      cache_(config_.get()->cache),
       call_(keys, http, clock, log, metrics),
       counters_(std::make_unique<Counters>(metrics)),
-      lanes_(config_.get().lanes, clock),
-      flight_tasks_(control, [this](const std::exception_ptr& error) { log_bug(log_, error); }),
-      flights_(flight_tasks_, clock, kMaxFlights) {}
+      lanes_(config_.get()->lanes, clock),
+      flight_tasks_(control,
+                    [this](const std::exception_ptr& error) {
+                        log_.error("search_failed", {{"exception", exception_type(error)}});
+                    }),
+      flights_(flight_tasks_, clock, kMaxFlights) {
+    metrics.sampled(kCacheBytes, {}, [this] { return static_cast<double>(cache_.size().bytes); });
+    metrics.sampled(kCacheEntries, {},
+                    [this] { return static_cast<double>(cache_.size().entries); });
+}
 
 Search::~Search() = default;
 
 SearchStart Search::answer(SearchRequest request, const access::Credentials& credentials,
                            const RequestContext& context) {
-    // Gates 2 and 3: who asks, and is there room in their windows? A malformed request never gets
-    // here, so it costs nobody's budget.
+    // Who asks, may they, and is there room in their windows? A malformed request never gets here,
+    // so it costs nobody's budget.
     Result<access::Caller> caller = access_.admit(credentials, access::Scope::kSearch);
     if (!caller.ok()) {
         return SearchReply(Failure{std::move(caller).error(), {}});
     }
-    // Gate 4: a fresh answer needs no slot, so it is served even when every lane is full.
+    // A fresh answer needs no slot, so it is served even when every lane is full.
     const Fingerprint key = fingerprint(request);
     if (request.cache == CacheMode::kUse || request.cache == CacheMode::kOnly) {
         if (auto answer = cache_.fresh(key, context.started)) {
@@ -91,12 +104,17 @@ SearchStart Search::answer(SearchRequest request, const access::Credentials& cre
         counters_->miss.add();
     }
     if (request.cache == CacheMode::kOnly) {
+        count(request.lane, to_string(Code::kNotCached));
         return SearchReply(Failure{
-            {Code::kNotCached, Blame::kCaller, "there is no fresh answer in the cache", {}}, {}});
+            {Code::kNotCached,
+             Blame::kCaller,
+             "there is no fresh answer in the cache; leave 'cache' out to ask the providers",
+             {}},
+            {}});
     }
     // Everything that may wait runs on the control loop, where no lock is needed.
     const Instant deadline =
-        context.started + config_.get().lanes.lane(kind_of(request.lane)).deadline;
+        context.started + config_.get()->lanes.lane(kind_of(request.lane)).deadline;
     auto shared = std::make_shared<const SearchRequest>(std::move(request));
     return run_on(control_, miss(std::move(shared), key, deadline));
 }
@@ -120,10 +138,7 @@ Task<SearchReply> Search::miss(std::shared_ptr<const SearchRequest> request, Fin
     if (!landed.ok()) {
         failure.error = std::move(landed).error();
     } else if (const auto* found = std::get_if<Found>(landed->get())) {
-        metrics_
-            .counter(kSearches,
-                     {std::string(to_string(request->lane)), found->degraded ? "degraded" : "live"})
-            .add();
+        count(request->lane, found->degraded ? "degraded" : "live");
         Served served;
         served.answer = found->answer;
         served.degraded = found->degraded;
@@ -138,7 +153,7 @@ Task<SearchReply> Search::miss(std::shared_ptr<const SearchRequest> request, Fin
     if (!callers_fault && !bypass) {
         if (auto answer = cache_.any(key, clock_.now())) {
             counters_->stale.add();
-            metrics_.counter(kSearches, {std::string(to_string(request->lane)), "stale"}).add();
+            count(request->lane, "stale");
             log_.warn("stale_answer_served", {{"lane", to_string(request->lane)},
                                               {"reason", to_string(failure.error.code)}});
             Served served;
@@ -149,17 +164,15 @@ Task<SearchReply> Search::miss(std::shared_ptr<const SearchRequest> request, Fin
             co_return SearchReply(std::move(served));
         }
     }
-    metrics_
-        .counter(kSearches, {std::string(to_string(request->lane)),
-                             std::string(to_string(failure.error.code))})
-        .add();
+    count(request->lane, to_string(failure.error.code));
     co_return SearchReply(std::move(failure));
 }
 
 Task<Result<Search::SharedResult>> Search::fly(std::shared_ptr<const SearchRequest> request,
                                                Fingerprint key, Instant deadline) {
-    const WebConfig& config = config_.get();
-    // Gate 5: a slot of the lane, for the whole of the work.
+    // What is in force now is in force to the end of this flight.
+    const std::shared_ptr<const WebConfig> config = config_.get();
+    // A place in the lane, for the whole of the work.
     Result<guard::LaneTicket> ticket = co_await lanes_.enter(kind_of(request->lane), deadline);
     if (!ticket.ok()) {
         counters_->shed[index_of(request->lane)].add();
@@ -167,12 +180,11 @@ Task<Result<Search::SharedResult>> Search::fly(std::shared_ptr<const SearchReque
         shed.error = std::move(ticket).error();
         co_return std::make_shared<const StrategyResult>(std::move(shed));
     }
-    // Gate 6: the strategy.
-    StrategyResult result = co_await run_failover(call_, clock_, config, request, deadline);
-    // Gate 7: remembered before anybody is told, so that whoever asks next finds it.
+    StrategyResult result = co_await run_failover(call_, clock_, *config, request, deadline);
+    // Remembered before anybody is told, so that whoever asks next finds it.
     const auto* found = std::get_if<Found>(&result);
     if (found != nullptr && !found->degraded && request->cache != CacheMode::kBypass) {
-        cache_.publish(key, found->answer, config.cache, clock_.now());
+        cache_.publish(key, found->answer, config->cache, clock_.now());
         counters_->store.add();
     }
     co_return std::make_shared<const StrategyResult>(std::move(result));
@@ -183,7 +195,7 @@ std::size_t Search::purge_cache() {
 }
 
 void Search::reconfigure(WebConfig config) {
-    config_.replace(std::move(config), clock_.now());
+    config_.set(std::make_shared<const WebConfig>(std::move(config)));
 }
 
 Task<Search::Overview> Search::overview() {
@@ -192,12 +204,17 @@ Task<Search::Overview> Search::overview() {
 
 Task<Search::Overview> Search::gather() {
     Overview overview;
+    overview.can_search = can_search(*config_.get(), keys_, clock_.now());
     overview.keys = keys_.counts(clock_.now());
     overview.cache = cache_.size();
     overview.flights = flights_.stats().flights;
     overview.fast = lanes_.stats(guard::LaneKind::kFast);
     overview.deep = lanes_.stats(guard::LaneKind::kDeep);
     co_return overview;
+}
+
+void Search::count(Lane lane, std::string_view outcome) {
+    metrics_.counter(kSearches, {std::string(to_string(lane)), std::string(outcome)}).add();
 }
 
 Task<void> Search::stop() {

@@ -1,11 +1,12 @@
 // Web search, top to bottom: start here. answer() is what every door calls, on any core; it serves
-// a fresh answer on the spot and hands everything else to the control loop.
+// a fresh answer on the spot and hands everything else to the control loop. The stages and why they
+// stand in this order are in ARCHITECTURE.md.
 #pragma once
 
 #include "access/access.h"
 #include "base/clock.h"
+#include "base/published.h"
 #include "base/request_context.h"
-#include "base/snapshot.h"
 #include "base/task.h"
 #include "guard/lanes.h"
 #include "guard/singleflight.h"
@@ -19,12 +20,16 @@
 #include "web/keys.h"
 #include "web/types.h"
 
+#include <cstddef>
+#include <map>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <variant>
-#include <vector>
 
 namespace sluice::web {
 
+// How a search ends: an answer, or an error with the attempts that led to it.
 using SearchReply = std::variant<Served, Failure>;
 
 // A reply that is there already, or the work that will give it.
@@ -41,29 +46,36 @@ class Search {
            io::HttpClient& http, Clock& clock, const obs::Log& log, obs::Metrics& metrics);
     ~Search();
 
-    // Any thread. The views in `credentials` are read before this returns.
+    // Any thread. The views in `credentials` are read before this returns. A Failure carries what
+    // access::Access::admit() and run_failover() say, kNotCached when only the cache was to be
+    // asked, and kOverloaded with retry_after when the lane or the table of flights is full. The
+    // task ends by the lane's deadline, counted from context.started.
     SearchStart answer(SearchRequest request, const access::Credentials& credentials,
                        const RequestContext& context);
 
-    // Any thread. Answers forgotten.
+    // Any thread. Forgets every cached answer; returns how many that were.
     std::size_t purge_cache();
 
     // Any thread: for requests that begin from now on. Sizes of the cache and the lanes stay.
     void reconfigure(WebConfig config);
 
+    // What the gateway looks like at one moment.
     struct Overview {
-        std::map<std::string, KeyPool::Counts> keys;
+        bool can_search = false;  // an enabled provider of a route has a key that may be used
+        std::map<std::string, KeyPool::Counts> keys;  // by provider
         AnswerCache::Size cache;
         std::size_t flights = 0;
         guard::LaneStats fast;
         guard::LaneStats deep;
     };
-    // Any thread: what /v1/status and readiness show, gathered on the control loop.
+    // Any thread; gathered on the control loop.
     Task<Overview> overview();
 
-    const WebConfig& config() const { return config_.get(); }
+    // Any thread: the settings in force.
+    std::shared_ptr<const WebConfig> config() const { return config_.get(); }
 
-    // Control loop, at shutdown: takes no further flights and waits for those under way.
+    // Control loop, at shutdown: takes no further flights, cancels those under way and waits for
+    // their end.
     Task<void> stop();
 
  private:
@@ -75,9 +87,10 @@ class Search {
     Task<Result<SharedResult>> fly(std::shared_ptr<const SearchRequest> request, Fingerprint key,
                                    Instant deadline);
     Task<Overview> gather();
+    void count(Lane lane, std::string_view outcome);
 
     Executor control_;
-    Snapshot<WebConfig> config_;
+    Published<WebConfig> config_;
     access::Access& access_;
     KeyPool& keys_;
     Clock& clock_;

@@ -60,7 +60,7 @@ struct SearchRequest {
     bool trace = false;
     CacheMode cache = CacheMode::kUse;
 
-    SearchRequest() = default;
+    SearchRequest() = default;  // no aggregate: see the rules in base/task.h
 };
 
 // How one call to a provider ended; the words are contract (attempts[].outcome).

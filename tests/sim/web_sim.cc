@@ -148,7 +148,7 @@ bool run(std::uint64_t seed) {
         request.cache = random_mode(random);
         const Instant deadline =
             harness.clock.now() +
-            harness.web.config().lanes.lane(web::kind_of(request.lane)).deadline;
+            harness.web.config()->lanes.lane(web::kind_of(request.lane)).deadline;
         sent.push_back({harness.start(std::move(request)), deadline});
         if (random.below(5) == 0) {
             Sent& leaver = sent[static_cast<std::size_t>(random.below(sent.size()))];

@@ -6,6 +6,7 @@
 #include "app/wire.h"
 #include "base/json.h"
 #include "io/sqlite.h"
+#include "web/provider.h"
 
 #include <CLI/CLI.hpp>
 
@@ -19,6 +20,12 @@
 namespace sluice::app {
 
 namespace {
+
+// With less room than this the stores will soon fail.
+constexpr std::uintmax_t kLeastFreeBytes = 100 * 1024 * 1024;
+
+// Open files beside the clients' connections: those to upstreams, stores, listeners.
+constexpr std::size_t kOtherFiles = 512;
 
 enum class Finding : unsigned char { kGood, kHint, kBad };
 
@@ -54,9 +61,10 @@ Check check_data_dir(const std::string& data_dir) {
                 data_dir + " can be written by others; chmod 700 " + data_dir};
     }
     const auto space = fs::space(data_dir, error);
-    constexpr std::uintmax_t kLow = 100 * 1024 * 1024;
-    if (!error && space.available < kLow) {
-        return {"data directory", Finding::kBad, "less than 100 MiB are free below " + data_dir};
+    if (!error && space.available < kLeastFreeBytes) {
+        return {"data directory", Finding::kBad,
+                "less than 100 MiB are free below " + data_dir +
+                    "; make room, or choose another one with --data-dir"};
     }
     return {"data directory", Finding::kGood, data_dir};
 }
@@ -74,9 +82,9 @@ Check check_tokens(const std::string& data_dir) {
 Check check_keys(const Environment& environment) {
     const std::size_t count = keys_from_environment(environment).size();
     if (count == 0) {
-        return {"provider keys", Finding::kHint,
-                "none in this environment; set SERPER_API_KEYS or TAVILY_API_KEYS where the "
-                "gateway starts"};
+        return {
+            "provider keys", Finding::kHint,
+            "none in this environment; set " + web::key_variables() + " where the gateway starts"};
     }
     return {"provider keys", Finding::kGood, std::to_string(count) + " in this environment"};
 }
@@ -84,7 +92,7 @@ Check check_keys(const Environment& environment) {
 Check check_file_limit(std::size_t max_connections) {
     rlimit limit{};
     getrlimit(RLIMIT_NOFILE, &limit);
-    const std::size_t wanted = max_connections + 512;
+    const std::size_t wanted = max_connections + kOtherFiles;
     if (limit.rlim_cur < wanted) {
         return {"open files", Finding::kHint,
                 "the limit is " + std::to_string(limit.rlim_cur) +
@@ -113,51 +121,60 @@ Check check_gateway(const std::string& data_dir) {
             "running, not ready: " + std::string(body.ok() ? body->string_at("detail") : "")};
 }
 
-int doctor(const ConfigOptions& options, bool as_json) {
-    const SystemEnvironment environment;
+std::vector<Check> examine(const ConfigOptions& options, const Environment& environment) {
     const LoadedConfig loaded = load_config(options.sources(), environment);
     std::vector<Check> checks;
     for (const ConfigError& error : loaded.errors) {
         checks.push_back({"configuration", Finding::kBad,
                           error.where + ": " + error.key + ": " + error.message});
     }
-    if (loaded.errors.empty()) {
-        const Config& config = loaded.config;
-        checks.push_back(
-            {"configuration", Finding::kGood, loaded.file.empty() ? "defaults" : loaded.file});
-        checks.push_back(check_data_dir(config.data_dir));
-        if (checks.back().finding != Finding::kBad) {
-            checks.push_back(check_tokens(config.data_dir));
-            checks.push_back(check_gateway(config.data_dir));
-        }
-        checks.push_back(check_keys(environment));
-        checks.push_back(check_file_limit(config.server.max_connections));
+    if (!checks.empty()) {
+        return checks;
     }
-    bool bad = false;
+    const Config& config = loaded.config;
+    checks.push_back(
+        {"configuration", Finding::kGood, loaded.file.empty() ? "defaults" : loaded.file});
+    checks.push_back(check_data_dir(config.data_dir));
+    if (checks.back().finding != Finding::kBad) {
+        checks.push_back(check_tokens(config.data_dir));
+        checks.push_back(check_gateway(config.data_dir));
+    }
+    checks.push_back(check_keys(environment));
+    checks.push_back(check_file_limit(config.server.max_connections));
+    return checks;
+}
+
+std::string render_json(const std::vector<Check>& checks, bool good) {
     std::string out;
     JsonWriter json(out);
-    if (as_json) {
-        json.begin_object().key("checks").begin_array();
-    }
+    json.begin_object().key("checks").begin_array();
     for (const Check& check : checks) {
-        bad = bad || check.finding == Finding::kBad;
-        if (as_json) {
-            json.begin_object().field("name", check.name).field("finding", word(check.finding));
-            json.field("detail", check.detail).end_object();
-            continue;
-        }
+        json.begin_object().field("name", check.name).field("finding", word(check.finding));
+        json.field("detail", check.detail).end_object();
+    }
+    json.end_array().field("ok", good).end_object();
+    return out + "\n";
+}
+
+std::string render_text(const std::vector<Check>& checks) {
+    std::string out;
+    for (const Check& check : checks) {
         std::string label(word(check.finding));
         label.resize(6, ' ');
         std::string name = check.name;
         name.resize(std::max<std::size_t>(name.size(), 16), ' ');
         out += label + name + "  " + check.detail + "\n";
     }
-    if (as_json) {
-        json.end_array().field("ok", !bad).end_object();
-        out += "\n";
-    }
-    print(out);
-    return bad ? 1 : 0;
+    return out;
+}
+
+int doctor(const ConfigOptions& options, bool as_json) {
+    const std::vector<Check> checks = examine(options, SystemEnvironment());
+    const bool good = std::none_of(checks.begin(), checks.end(), [](const Check& check) {
+        return check.finding == Finding::kBad;
+    });
+    print(as_json ? render_json(checks, good) : render_text(checks));
+    return good ? 0 : 1;
 }
 
 }  // namespace
@@ -165,8 +182,7 @@ int doctor(const ConfigOptions& options, bool as_json) {
 void add_doctor(CLI::App& app, std::function<int()>& chosen) {
     CLI::App* command = app.add_subcommand("doctor", "check this machine and say what to mend");
     const auto options = add_config_options(*command);
-    const auto as_json = std::make_shared<bool>(false);
-    command->add_flag("--json", *as_json, "as JSON");
+    const auto as_json = add_json_flag(*command);
     command->callback([&chosen, options, as_json] {
         chosen = [options, as_json] { return doctor(*options, *as_json); };
     });

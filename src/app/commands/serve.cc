@@ -7,6 +7,7 @@
 #include "base/environment.h"
 #include "base/random.h"
 #include "obs/log.h"
+#include "web/provider.h"
 
 #include <CLI/CLI.hpp>
 
@@ -41,9 +42,8 @@ void announce(Gateway& gateway, const LoadedConfig& loaded) {
                 std::string(token->reveal()) + "\n";
     }
     if (gateway.key_count() == 0) {
-        text +=
-            "no provider key yet, so searches answer 503; set for example SERPER_API_KEYS or "
-            "TAVILY_API_KEYS (keys at serper.dev, tavily.com) and start again\n";
+        text += "no provider key yet, so searches answer 503; set " + web::key_variables() +
+                " (keys at serper.dev, tavily.com) and start again\n";
     }
     const std::string address = gateway.addresses().front();
     text += "try: curl 'http://" + address + "/v1/search?q=hello'    settings: " +

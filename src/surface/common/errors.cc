@@ -49,9 +49,8 @@ constexpr std::array kRows = {
     ErrorRow{
         Code::kOverloaded, 503, "No room for this request now",
         "Try again after `retry_after_ms`. The bounds are `lanes.*` and `server.max_connections`."},
-    ErrorRow{
-        Code::kNoUsableKey, 503, "No provider has a usable key",
-        "Add a key, or wait until one that rests is back; `/v1/status` says which and until when."},
+    ErrorRow{Code::kNoUsableKey, 503, "No provider has a usable key",
+             "Add a key, or wait until one that rests is back; `/v1/status` counts both kinds."},
     ErrorRow{Code::kUpstreamFailed, 503, "Every provider failed",
              "Ask again with `\"trace\": true` to see each attempt."},
     ErrorRow{Code::kTimeout, 504, "An upstream did not answer in time",
@@ -93,7 +92,7 @@ io::HttpResponse problem(const Error& error, const RequestId& id, std::string_vi
     io::HttpResponse response;
     response.status = row.status;
     response.headers = "Content-Type: application/problem+json\r\nCache-Control: no-store\r\n";
-    if (row.status == 401) {
+    if (error.code == Code::kUnauthenticated) {
         response.headers += "WWW-Authenticate: Bearer realm=\"sluice\"\r\n";
     }
     JsonWriter json(response.lead);

@@ -16,9 +16,10 @@ struct ErrorRow {
     Code code;
     int status;              // HTTP
     std::string_view title;  // the same for every occurrence
-    std::string_view help;   // what to do about it, for docs/errors.md
+    std::string_view help;   // what to do about it, as Markdown for docs/errors.md
 };
 
+// Any thread, as everything here. The rows live as long as the process, in the order of Code.
 const ErrorRow& error_row(Code code);
 std::span<const ErrorRow> all_error_rows();
 

@@ -2,7 +2,6 @@
 
 #include "surface/common/errors.h"
 
-#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -30,7 +29,9 @@ Task<io::HttpResponse> with_common_headers(Task<io::HttpResponse> task, std::str
 
 Router::Router(std::vector<Route> routes, access::Access& access) : access_(access) {
     for (Route& route : routes) {
-        Endpoint& endpoint = endpoints_[route.path];
+        const auto [found, added] = endpoints_.try_emplace(route.path);
+        Endpoint& endpoint = found->second;
+        SLUICE_ASSERT(added || endpoint.admin_socket_only == route.admin_socket_only);
         endpoint.admin_socket_only = route.admin_socket_only;
         endpoint.routes.push_back(std::move(route));
     }

@@ -5,7 +5,6 @@
 
 #include "access/access.h"
 #include "io/http_message.h"
-#include "obs/log.h"
 
 #include <functional>
 #include <map>
@@ -21,14 +20,18 @@ struct Route {
     io::Method method;  // a kGet route answers HEAD too
     std::string path;   // exact: "/v1/search"
     RouteHandler handler;
-    bool admin_socket_only = false;
+    bool admin_socket_only = false;  // elsewhere there is nothing at this path
 };
 
 // Immutable after construction; called on any thread.
 class Router final : public io::HttpHandler {
  public:
+    // `access` outlives it. Routes of one path have different methods and the same
+    // admin_socket_only (asserted).
     Router(std::vector<Route> routes, access::Access& access);
 
+    // What the route's handler answers, or 204 to OPTIONS, 404 (a problem) where there is no such
+    // path, 405 with Allow where the path takes other methods.
     io::HttpReply handle(const io::HttpRequest& request) override;
     io::HttpResponse refuse(const Error& error, const RequestId& id) override;
 

@@ -212,7 +212,9 @@ void write_answer_schema(JsonWriter& json) {
         .end_object()
         .end_object();
     json.end_object().end_object();
+}
 
+void write_hit_schema(JsonWriter& json) {
     json.key("Hit").begin_object().field("type", "object").key("properties").begin_object();
     write_property(json, "url", "string", "As the provider gave it.");
     write_property(json, "title", "string", "Plain text.");
@@ -226,7 +228,9 @@ void write_answer_schema(JsonWriter& json) {
     write_property(json, "content", "string",
                    "Text of the page, where it was asked for and given.");
     json.end_object().end_object();
+}
 
+void write_attempt_schema(JsonWriter& json) {
     json.key("Attempt").begin_object().field("type", "object").key("properties").begin_object();
     write_property(json, "provider", "string", "Who was called or passed over.");
     json.key("key_id")
@@ -294,6 +298,8 @@ std::string render_openapi(std::string_view version) {
     json.key("schemas").begin_object();
     write_request_schema(json);
     write_answer_schema(json);
+    write_hit_schema(json);
+    write_attempt_schema(json);
     write_problem_schema(json);
     json.end_object().end_object();
     json.key("security").begin_array();

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "surface/common/errors.h"
+#include "surface/common/responses.h"
 #include "surface/rest/openapi.h"
 #include "web/provider.h"
 
@@ -12,16 +13,8 @@ namespace sluice::surface {
 
 namespace {
 
-constexpr std::string_view kJsonHeaders =
-    "Content-Type: application/json\r\nCache-Control: no-store\r\n";
-
-io::HttpResponse json_response(std::string body) {
-    io::HttpResponse response;
-    response.headers = kJsonHeaders;
-    response.lead = std::move(body);
-    response.lead += '\n';
-    return response;
-}
+// By then another gateway has this one's place, or this one has started again.
+constexpr Millis kRetryWhileDraining{1'000};
 
 void write_counts(JsonWriter& json, const web::KeyPool::Counts& counts) {
     json.begin_object();
@@ -41,19 +34,33 @@ void write_lane(JsonWriter& json, const guard::LaneStats& stats, const guard::La
     json.end_object();
 }
 
-// Whether some provider that a route names could be called now.
-bool any_usable(const web::Search::Overview& overview, const web::WebConfig& config) {
-    for (const auto* route : {&config.route_fast, &config.route_deep}) {
-        for (const std::string& name : *route) {
-            const auto settings = config.providers.find(name);
-            const auto counts = overview.keys.find(name);
-            if (settings != config.providers.end() && settings->second.enabled &&
-                counts != overview.keys.end() && counts->second.available > 0) {
-                return true;
-            }
-        }
+void write_scheduler(JsonWriter& json, const web::Search::Overview& overview,
+                     const guard::LanesConfig& lanes) {
+    json.begin_object();
+    json.key("fast");
+    write_lane(json, overview.fast, lanes.fast);
+    json.key("deep");
+    write_lane(json, overview.deep, lanes.deep);
+    json.field("flights", overview.flights);
+    json.end_object();
+}
+
+void write_cache(JsonWriter& json, const web::AnswerCache::Size& size,
+                 const web::CacheConfig& cache) {
+    json.begin_object();
+    json.field("entries", size.entries);
+    json.field("bytes", size.bytes);
+    json.field("max_bytes", cache.max_bytes);
+    json.field("evictions", size.evictions);
+    json.end_object();
+}
+
+void write_providers(JsonWriter& json, const web::WebConfig& config) {
+    json.begin_object();
+    for (const auto& [name, settings] : config.providers) {
+        json.key(name).begin_object().field("enabled", settings.enabled).end_object();
     }
-    return false;
+    json.end_object();
 }
 
 }  // namespace
@@ -74,19 +81,20 @@ io::HttpReply OpsDoor::healthz(const io::HttpRequest&) {
 
 io::HttpReply OpsDoor::readyz(const io::HttpRequest& request) {
     if (draining_.load(std::memory_order_relaxed)) {
-        return problem(Error{Code::kUnavailable, Blame::kGateway, "shutting down", Millis(1'000)},
-                       request.context.id);
+        return problem(
+            Error{Code::kUnavailable, Blame::kGateway, "shutting down", kRetryWhileDraining},
+            request.context.id);
     }
     return render_readyz(request.context.id);
 }
 
 Task<io::HttpResponse> OpsDoor::render_readyz(RequestId id) {
     const web::Search::Overview overview = co_await search_.overview();
-    if (!any_usable(overview, search_.config())) {
+    if (!overview.can_search) {
         const Error error{Code::kNoUsableKey,
                           Blame::kKey,
-                          "no enabled provider of a route has a usable key; set for example "
-                          "SERPER_API_KEYS or TAVILY_API_KEYS and start again",
+                          "no enabled provider of a route has a usable key; set " +
+                              web::key_variables() + " and start again",
                           {}};
         co_return problem(error, id);
     }
@@ -103,39 +111,26 @@ io::HttpReply OpsDoor::status(const io::HttpRequest& request) {
 
 Task<io::HttpResponse> OpsDoor::render_status() {
     const web::Search::Overview overview = co_await search_.overview();
-    const web::WebConfig& config = search_.config();
+    const std::shared_ptr<const web::WebConfig> config = search_.config();
     std::string body;
     JsonWriter json(body);
     json.begin_object();
     json.field("version", version_);
     json.field("uptime_s",
                std::chrono::duration_cast<std::chrono::seconds>(clock_.now() - started_).count());
-    json.key("scheduler").begin_object();
-    json.key("fast");
-    write_lane(json, overview.fast, config.lanes.fast);
-    json.key("deep");
-    write_lane(json, overview.deep, config.lanes.deep);
-    json.field("flights", overview.flights);
-    json.end_object();
-    json.key("cache").begin_object();
-    json.field("entries", overview.cache.entries);
-    json.field("bytes", overview.cache.bytes);
-    json.field("max_bytes", config.cache.max_bytes);
-    json.field("evictions", overview.cache.evictions);
-    json.end_object();
+    json.key("scheduler");
+    write_scheduler(json, overview, config->lanes);
+    json.key("cache");
+    write_cache(json, overview.cache, config->cache);
     json.key("keys").begin_object();
     for (const auto& [provider, counts] : overview.keys) {
         json.key(provider);
         write_counts(json, counts);
     }
     json.end_object();
-    json.key("providers").begin_object();
-    for (const web::Provider* provider : web::all_providers()) {
-        json.key(provider->spec().name).begin_object();
-        json.field("enabled", config.providers.find(provider->spec().name)->second.enabled);
-        json.end_object();
-    }
-    json.end_object().end_object();
+    json.key("providers");
+    write_providers(json, *config);
+    json.end_object();
     co_return json_response(std::move(body));
 }
 

@@ -14,23 +14,26 @@
 
 namespace sluice::surface {
 
-// Any thread.
+// Any thread. What a caller is let in by stands beside each function; a refusal is a problem as
+// surface/common/errors.h has it.
 class OpsDoor {
  public:
+    // References outlive it.
     OpsDoor(web::Search& search, access::Access& access, const obs::Metrics& metrics,
             const Clock& clock, std::string version);
 
-    // 200 as long as the process answers.
+    // Anybody: 200 as long as the process answers.
     io::HttpReply healthz(const io::HttpRequest& request);
-    // 200 when a search can be served: at least one enabled provider of a route has a usable key.
-    // 503 with the reason otherwise, and while draining.
+    // Anybody: 200 when a search can be served, so when an enabled provider of a route has a usable
+    // key. 503 with the reason otherwise, and while draining.
     io::HttpReply readyz(const io::HttpRequest& request);
-    // Scope status.
+    // Scope status: lanes, cache, keys by state, providers, as JSON.
     io::HttpReply status(const io::HttpRequest& request);
-    // Scope status.
+    // Scope status: the Prometheus text format.
     io::HttpReply metrics(const io::HttpRequest& request);
+    // Anybody.
     io::HttpReply openapi(const io::HttpRequest& request);
-    // Admin socket only.
+    // The admin socket only, which the router sees to: {"purged": how many answers}.
     io::HttpReply purge_cache(const io::HttpRequest& request);
 
     // From here on readyz says 503, so that balancers stop sending.

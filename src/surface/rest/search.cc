@@ -3,10 +3,14 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "surface/common/errors.h"
+#include "surface/common/responses.h"
 #include "surface/rest/search_request.h"
 
 #include <chrono>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace sluice::surface {
 
@@ -53,7 +57,7 @@ void write_attempts(JsonWriter& json, const std::vector<web::Attempt>& attempts)
 // The lead holds what belongs to this request; the shared body follows it as one JSON text.
 io::HttpResponse render(const web::Served& served, const RequestFacts& facts, Instant now) {
     io::HttpResponse response;
-    response.headers = "Content-Type: application/json\r\nCache-Control: no-store\r\n";
+    response.headers = kJsonHeaders;
     response.lead.reserve(160);
     JsonWriter json(response.lead);
     json.begin_object();
@@ -68,7 +72,7 @@ io::HttpResponse render(const web::Served& served, const RequestFacts& facts, In
         write_attempts(json, served.attempts);
     }
     json.end_object();
-    response.lead.back() = ',';
+    response.lead.back() = ',';  // in place of the brace that closes it
     response.body = served.answer->body_for(web::Door::kRest, render_shared);
     return response;
 }
@@ -80,6 +84,7 @@ io::HttpResponse render(const web::Failure& failure, const RequestFacts& facts) 
         json.begin_object();
         write_attempts(json, failure.attempts);
         json.end_object();
+        // Without its braces it is a further member of the problem.
         attempts.front() = ',';
         attempts.pop_back();
     }

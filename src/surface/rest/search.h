@@ -6,16 +6,20 @@
 #include "io/http_message.h"
 #include "web/search.h"
 
-#include <memory>
+#include <string>
 
 namespace sluice::surface {
 
 class SearchDoor {
  public:
+    // References outlive it.
     SearchDoor(web::Search& search, access::Access& access, const Clock& clock);
 
-    // Any thread.
+    // Any thread. 200 with the answer, or a problem as surface/common/errors.h has it: 415 when the
+    // body says that it is not JSON, 406 when Accept rules JSON out, 400 when the request is not
+    // valid, and what web::Search::answer() fails with.
     io::HttpReply post(const io::HttpRequest& request);
+    // The same by query string.
     io::HttpReply get(const io::HttpRequest& request);
 
  private:
@@ -26,7 +30,8 @@ class SearchDoor {
     const Clock& clock_;
 };
 
-// The part of an answer's body that every request shares: `"object":"search","query":...}`.
+// The part of an answer's body that every request shares, without the brace that opens it:
+// `"object":"search","query":...}` and a line break. Any thread.
 std::string render_shared(const web::SearchAnswer& answer);
 
 }  // namespace sluice::surface

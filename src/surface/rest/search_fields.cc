@@ -1,12 +1,13 @@
 #include "surface/rest/search_fields.h"
 
 #include "base/text.h"
-#include "web/config.h"
+#include "surface/common/responses.h"
 #include "web/provider.h"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -17,9 +18,11 @@ namespace {
 using web::SearchRequest;
 using Period = web::Freshness::Period;
 
-Error invalid(std::string message) {
-    return Error{Code::kInvalidRequest, Blame::kCaller, std::move(message), {}};
-}
+// What an open end of a range of days stands for.
+constexpr std::string_view kFirstDay = "1970-01-01";
+constexpr std::string_view kLastDay = "2100-01-01";
+
+constexpr std::size_t kMaxLocaleBytes = 35;  // what BCP 47 asks everybody to have room for
 
 // A calendar day as ISO 8601 writes it.
 bool is_iso_day(std::string_view text) {
@@ -37,10 +40,11 @@ bool is_iso_day(std::string_view text) {
             return false;
         }
     }
-    const bool leap = (parts[0] % 4 == 0 && parts[0] % 100 != 0) || parts[0] % 400 == 0;
-    const std::array<int, 12> days = {31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    return parts[1] >= 1 && parts[1] <= 12 && parts[2] >= 1 &&
-           parts[2] <= days[static_cast<std::size_t>(parts[1] - 1)];
+    const auto [year, month, day] = parts;
+    return std::chrono::year_month_day(std::chrono::year(year),
+                                       std::chrono::month(static_cast<unsigned>(month)),
+                                       std::chrono::day(static_cast<unsigned>(day)))
+        .ok();
 }
 
 // "MM/DD/YYYY" with one or two digits for month and day -> ISO; nothing when it is not a day.
@@ -76,14 +80,14 @@ Status add_domains(std::vector<std::string>& target, const std::vector<std::stri
     for (const std::string& raw : domains) {
         std::string domain = to_lower(trim(raw));
         if (!is_domain(domain)) {
-            return invalid("expected host names such as example.org");
+            return invalid_request("expected host names such as example.org");
         }
         target.push_back(std::move(domain));
     }
     std::sort(target.begin(), target.end());
     target.erase(std::unique(target.begin(), target.end()), target.end());
     if (target.size() > kMaxDomains) {
-        return invalid("expected at most " + std::to_string(kMaxDomains) + " domains");
+        return invalid_request("expected at most " + std::to_string(kMaxDomains) + " domains");
     }
     return {};
 }
@@ -91,13 +95,14 @@ Status add_domains(std::vector<std::string>& target, const std::vector<std::stri
 Status set_query(SearchRequest& r, FieldValue v) {
     const std::string_view text = trim(v.text);
     if (text.empty()) {
-        return invalid("expected a text that is not blank");
+        return invalid_request("expected a text that is not blank");
     }
     if (text.find('\0') != text.npos) {
-        return invalid("expected a text without NUL");
+        return invalid_request("expected a text without NUL");
     }
     if (count_code_points(text) > kMaxQueryCodePoints) {
-        return invalid("expected at most " + std::to_string(kMaxQueryCodePoints) + " characters");
+        return invalid_request("expected at most " + std::to_string(kMaxQueryCodePoints) +
+                               " characters");
     }
     r.query = QueryText(std::string(text));
     return {};
@@ -107,7 +112,7 @@ Status set_country(SearchRequest& r, FieldValue v) {
     const std::string country = to_lower(v.text);
     const auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
     if (country.size() != 2 || !is_letter(country[0]) || !is_letter(country[1])) {
-        return invalid("expected a two-letter country code (ISO 3166-1), such as de");
+        return invalid_request("expected a two-letter country code (ISO 3166-1), such as de");
     }
     r.country = country;
     return {};
@@ -118,9 +123,9 @@ Status set_locale(SearchRequest& r, FieldValue v) {
         return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                c == '-';
     });
-    if (v.text.size() < 2 || v.text.size() > 35 || !plain || v.text.front() == '-' ||
+    if (v.text.size() < 2 || v.text.size() > kMaxLocaleBytes || !plain || v.text.front() == '-' ||
         v.text.back() == '-') {
-        return invalid("expected a language tag (BCP 47), such as de or pt-BR");
+        return invalid_request("expected a language tag (BCP 47), such as de or pt-BR");
     }
     r.locale = v.text;
     return {};
@@ -141,11 +146,12 @@ Status set_freshness(SearchRequest& r, FieldValue v) {
     const std::size_t dots = v.text.find("..");
     if (dots == std::string::npos || !is_iso_day(std::string_view(v.text).substr(0, dots)) ||
         !is_iso_day(std::string_view(v.text).substr(dots + 2))) {
-        return invalid("expected day, week, month, year or a range such as 2026-01-01..2026-02-01");
+        return invalid_request(
+            "expected day, week, month, year or a range such as 2026-01-01..2026-02-01");
     }
     r.freshness = web::Freshness{Period::kRange, v.text.substr(0, dots), v.text.substr(dots + 2)};
     if (r.freshness.from > r.freshness.to) {
-        return invalid("expected a range whose first day is not after its last");
+        return invalid_request("expected a range whose first day is not after its last");
     }
     return {};
 }
@@ -169,14 +175,14 @@ Status set_providers(SearchRequest& r, FieldValue v) {
         if (auto guess = nearest(name, known)) {
             message += "; did you mean " + std::string(*guess) + "?";
         }
-        return invalid(std::move(message));
+        return invalid_request(std::move(message));
     }
     return {};
 }
 
 Status set_session(SearchRequest& r, FieldValue v) {
     if (v.text.size() > kMaxSessionIdBytes) {
-        return invalid("expected at most " + std::to_string(kMaxSessionIdBytes) + " bytes");
+        return invalid_request("expected at most " + std::to_string(kMaxSessionIdBytes) + " bytes");
     }
     r.session_id = std::move(v.text);
     return {};
@@ -200,18 +206,18 @@ Status set_domain_filter(SearchRequest& r, FieldValue v) {
 Status set_range_end(SearchRequest& r, const FieldValue& v, std::string web::Freshness::* end) {
     const auto day = iso_from_us_day(v.text);
     if (!day) {
-        return invalid("expected a day as MM/DD/YYYY");
+        return invalid_request("expected a day as MM/DD/YYYY");
     }
     r.freshness.period = Period::kRange;
     r.freshness.*end = *day;
     if (r.freshness.from.empty()) {
-        r.freshness.from = "1970-01-01";
+        r.freshness.from = kFirstDay;
     }
     if (r.freshness.to.empty()) {
-        r.freshness.to = "2100-01-01";
+        r.freshness.to = kLastDay;
     }
     if (r.freshness.from > r.freshness.to) {
-        return invalid("expected a range whose first day is not after its last");
+        return invalid_request("expected a range whose first day is not after its last");
     }
     return {};
 }
@@ -219,161 +225,120 @@ Status set_range_end(SearchRequest& r, const FieldValue& v, std::string web::Fre
 // NOLINTNEXTLINE(readability-function-size): a table
 const std::vector<SearchField>& fields() {
     static const std::vector<SearchField> table = {
-        {"query",
-         FieldType::kText,
-         "What to search for; 1 to 2,000 characters.",
-         {},
-         0,
-         0,
-         set_query},
-        {"lane",
-         FieldType::kText,
-         "Which providers and which deadline: quick links, or slower answers.",
-         {"fast", "deep"},
-         0,
-         0,
-         [](SearchRequest& r, FieldValue v) -> Status {
+        {.name = "query",
+         .type = FieldType::kText,
+         .help = "What to search for; 1 to 2,000 characters.",
+         .apply = set_query},
+        {.name = "lane",
+         .type = FieldType::kText,
+         .help = "Which providers and which deadline: quick links, or slower answers.",
+         .choices = {"fast", "deep"},
+         .apply = [](SearchRequest& r, FieldValue v) -> Status {
              r.lane = v.text == "deep" ? web::Lane::kDeep : web::Lane::kFast;
              return {};
          }},
-        {"max_results",
-         FieldType::kInteger,
-         "Results at most.",
-         {},
-         1,
-         50,
-         [](SearchRequest& r, FieldValue v) -> Status {
+        {.name = "max_results",
+         .type = FieldType::kInteger,
+         .help = "Results at most.",
+         .min = 1,
+         .max = 50,
+         .apply = [](SearchRequest& r, FieldValue v) -> Status {
              r.max_results = static_cast<std::uint32_t>(v.integer);
              return {};
          }},
-        {"page",
-         FieldType::kInteger,
-         "Page of results, from 1.",
-         {},
-         1,
-         100,
-         [](SearchRequest& r, FieldValue v) -> Status {
+        {.name = "page",
+         .type = FieldType::kInteger,
+         .help = "Page of results, from 1.",
+         .min = 1,
+         .max = 100,
+         .apply = [](SearchRequest& r, FieldValue v) -> Status {
              r.page = static_cast<std::uint32_t>(v.integer);
              return {};
          }},
-        {"locale",
-         FieldType::kText,
-         "Language of the results as a BCP 47 tag, such as de or pt-BR.",
-         {},
-         0,
-         0,
-         set_locale},
-        {"country",
-         FieldType::kText,
-         "Country the search is made from, ISO 3166-1 alpha-2.",
-         {},
-         0,
-         0,
-         set_country},
-        {"freshness",
-         FieldType::kText,
-         "How recent: day, week, month, year, or a range such as 2026-01-01..2026-02-01.",
-         {},
-         0,
-         0,
-         set_freshness},
-        {"topic",
-         FieldType::kText,
-         "Everything, or news only.",
-         {"general", "news"},
-         0,
-         0,
-         [](SearchRequest& r, FieldValue v) -> Status {
+        {.name = "locale",
+         .type = FieldType::kText,
+         .help = "Language of the results as a BCP 47 tag, such as de or pt-BR.",
+         .apply = set_locale},
+        {.name = "country",
+         .type = FieldType::kText,
+         .help = "Country the search is made from, ISO 3166-1 alpha-2.",
+         .apply = set_country},
+        {.name = "freshness",
+         .type = FieldType::kText,
+         .help = "How recent: day, week, month, year, or a range such as 2026-01-01..2026-02-01.",
+         .apply = set_freshness},
+        {.name = "topic",
+         .type = FieldType::kText,
+         .help = "Everything, or news only.",
+         .choices = {"general", "news"},
+         .apply = [](SearchRequest& r, FieldValue v) -> Status {
              r.topic = v.text == "news" ? web::Topic::kNews : web::Topic::kGeneral;
              return {};
          }},
-        {"answer",
-         FieldType::kBoolean,
-         "Ask for a short written answer too.",
-         {},
-         0,
-         0,
-         [](SearchRequest& r, FieldValue v) -> Status {
+        {.name = "answer",
+         .type = FieldType::kBoolean,
+         .help = "Ask for a short written answer too.",
+         .apply = [](SearchRequest& r, FieldValue v) -> Status {
              r.want_answer = v.boolean;
              return {};
          }},
-        {"content",
-         FieldType::kBoolean,
-         "Ask for the text of the pages too.",
-         {},
-         0,
-         0,
-         [](SearchRequest& r, FieldValue v) -> Status {
+        {.name = "content",
+         .type = FieldType::kBoolean,
+         .help = "Ask for the text of the pages too.",
+         .apply = [](SearchRequest& r, FieldValue v) -> Status {
              r.want_content = v.boolean;
              return {};
          }},
-        {"include_domains",
-         FieldType::kTextList,
-         "Only results from these domains.",
-         {},
-         0,
-         0,
-         [](SearchRequest& r, FieldValue v) { return add_domains(r.include_domains, v.list); }},
-        {"exclude_domains",
-         FieldType::kTextList,
-         "No results from these domains.",
-         {},
-         0,
-         0,
-         [](SearchRequest& r, FieldValue v) { return add_domains(r.exclude_domains, v.list); }},
-        {"providers",
-         FieldType::kTextList,
-         "The providers to ask, in order, in place of the lane's.",
-         {},
-         0,
-         0,
-         set_providers},
-        {"strategy",
-         FieldType::kText,
-         "How providers are combined.",
-         {"failover"},
-         0,
-         0,
-         [](SearchRequest& r, FieldValue) -> Status {
+        {.name = "include_domains",
+         .type = FieldType::kTextList,
+         .help = "Only results from these domains, at most 300.",
+         .apply = [](SearchRequest& r,
+                     FieldValue v) { return add_domains(r.include_domains, v.list); }},
+        {.name = "exclude_domains",
+         .type = FieldType::kTextList,
+         .help = "No results from these domains, at most 300.",
+         .apply = [](SearchRequest& r,
+                     FieldValue v) { return add_domains(r.exclude_domains, v.list); }},
+        {.name = "providers",
+         .type = FieldType::kTextList,
+         .help = "The providers to ask, in order, in place of the lane's.",
+         .apply = set_providers},
+        {.name = "strategy",
+         .type = FieldType::kText,
+         .help = "How providers are combined.",
+         .choices = {"failover"},
+         .apply = [](SearchRequest& r, FieldValue) -> Status {
              r.strategy = web::Strategy::kFailover;
              return {};
          }},
-        {"safe_search",
-         FieldType::kText,
-         "Filter for explicit results.",
-         {"off", "moderate", "strict"},
-         0,
-         0,
-         [](SearchRequest& r, FieldValue v) -> Status {
+        {.name = "safe_search",
+         .type = FieldType::kText,
+         .help = "Filter for explicit results.",
+         .choices = {"off", "moderate", "strict"},
+         .apply = [](SearchRequest& r, FieldValue v) -> Status {
              r.safe_search = v.text == "off"        ? web::SafeSearch::kOff
                              : v.text == "moderate" ? web::SafeSearch::kModerate
                                                     : web::SafeSearch::kStrict;
              return {};
          }},
-        {"session_id",
-         FieldType::kText,
-         "Keeps one caller's searches together; not part of the cache key.",
-         {},
-         0,
-         0,
-         set_session},
-        {"trace",
-         FieldType::kBoolean,
-         "Show every attempt.",
-         {},
-         0,
-         0,
-         [](SearchRequest& r, FieldValue v) -> Status {
+        {.name = "session_id",
+         .type = FieldType::kText,
+         .help =
+             "Up to 128 bytes of the caller's own; changes neither the search nor what is cached.",
+         .apply = set_session},
+        {.name = "trace",
+         .type = FieldType::kBoolean,
+         .help = "Show every attempt.",
+         .apply = [](SearchRequest& r, FieldValue v) -> Status {
              r.trace = v.boolean;
              return {};
          }},
-        {"cache",
-         FieldType::kText,
-         "use: read and write. refresh: write only. bypass: neither. only: never ask a provider.",
-         {"use", "refresh", "bypass", "only"},
-         0,
-         0,
-         [](SearchRequest& r, FieldValue v) -> Status {
+        {.name = "cache",
+         .type = FieldType::kText,
+         .help = "use: read and write. refresh: write only. bypass: neither. only: never ask a "
+                 "provider.",
+         .choices = {"use", "refresh", "bypass", "only"},
+         .apply = [](SearchRequest& r, FieldValue v) -> Status {
              r.cache = v.text == "refresh"  ? web::CacheMode::kRefresh
                        : v.text == "bypass" ? web::CacheMode::kBypass
                        : v.text == "only"   ? web::CacheMode::kOnly
@@ -381,56 +346,42 @@ const std::vector<SearchField>& fields() {
              return {};
          }},
         // What callers of LiteLLM's and Perplexity's search routes send to this path.
-        {"search_domain_filter",
-         FieldType::kTextList,
-         "As Perplexity has it: domains to include, or with a leading '-' to exclude.",
-         {},
-         0,
-         0,
-         set_domain_filter},
-        {"search_recency_filter",
-         FieldType::kText,
-         "As Perplexity has it; the same as freshness.",
-         {"day", "week", "month", "year"},
-         0,
-         0,
-         set_freshness},
-        {"search_after_date_filter",
-         FieldType::kText,
-         "As Perplexity has it: first day, MM/DD/YYYY.",
-         {},
-         0,
-         0,
-         [](SearchRequest& r, FieldValue v) { return set_range_end(r, v, &web::Freshness::from); }},
-        {"search_before_date_filter",
-         FieldType::kText,
-         "As Perplexity has it: last day, MM/DD/YYYY.",
-         {},
-         0,
-         0,
-         [](SearchRequest& r, FieldValue v) { return set_range_end(r, v, &web::Freshness::to); }},
-        {"max_tokens_per_page",
-         FieldType::kInteger,
-         "Accepted from LiteLLM and Perplexity callers; snippets are never longer than a "
-         "provider's.",
-         {},
-         1,
-         1'000'000,
-         [](SearchRequest&, FieldValue) -> Status { return {}; }},
-        {"max_tokens",
-         FieldType::kInteger,
-         "Accepted from Perplexity callers; bounds nothing here.",
-         {},
-         1,
-         10'000'000,
-         [](SearchRequest&, FieldValue) -> Status { return {}; }},
-        {"search_tool_name",
-         FieldType::kText,
-         "Accepted from LiteLLM callers; the route decides here.",
-         {},
-         0,
-         0,
-         [](SearchRequest&, FieldValue) -> Status { return {}; }},
+        {.name = "search_domain_filter",
+         .type = FieldType::kTextList,
+         .help = "As Perplexity has it: domains to include, or with a leading '-' to exclude.",
+         .apply = set_domain_filter},
+        {.name = "search_recency_filter",
+         .type = FieldType::kText,
+         .help = "As Perplexity has it; the same as freshness.",
+         .choices = {"day", "week", "month", "year"},
+         .apply = set_freshness},
+        {.name = "search_after_date_filter",
+         .type = FieldType::kText,
+         .help = "As Perplexity has it: first day, MM/DD/YYYY.",
+         .apply = [](SearchRequest& r,
+                     FieldValue v) { return set_range_end(r, v, &web::Freshness::from); }},
+        {.name = "search_before_date_filter",
+         .type = FieldType::kText,
+         .help = "As Perplexity has it: last day, MM/DD/YYYY.",
+         .apply = [](SearchRequest& r,
+                     FieldValue v) { return set_range_end(r, v, &web::Freshness::to); }},
+        {.name = "max_tokens_per_page",
+         .type = FieldType::kInteger,
+         .help = "Accepted from LiteLLM and Perplexity callers; snippets are never longer than a "
+                 "provider's.",
+         .min = 1,
+         .max = 1'000'000,
+         .apply = [](SearchRequest&, FieldValue) -> Status { return {}; }},
+        {.name = "max_tokens",
+         .type = FieldType::kInteger,
+         .help = "Accepted from Perplexity callers; bounds nothing here.",
+         .min = 1,
+         .max = 10'000'000,
+         .apply = [](SearchRequest&, FieldValue) -> Status { return {}; }},
+        {.name = "search_tool_name",
+         .type = FieldType::kText,
+         .help = "Accepted from LiteLLM callers; the route decides here.",
+         .apply = [](SearchRequest&, FieldValue) -> Status { return {}; }},
     };
     return table;
 }

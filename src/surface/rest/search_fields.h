@@ -3,10 +3,10 @@
 // and the docs come from the same table.
 #pragma once
 
-#include "base/json.h"
 #include "base/result.h"
 #include "web/types.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -17,6 +17,7 @@ namespace sluice::surface {
 
 enum class FieldType : std::uint8_t { kText, kInteger, kBoolean, kTextList };
 
+// A value as it came in; the member that the field's type names is set.
 struct FieldValue {
     std::string text;
     std::int64_t integer = 0;
@@ -28,14 +29,15 @@ struct SearchField {
     std::string_view name;
     FieldType type;
     std::string_view help;
-    std::vector<std::string_view> choices;  // of a text field; empty: free text
-    std::int64_t min = 0;                   // of an integer
+    std::vector<std::string_view> choices = {};  // of a text field; empty: free text
+    std::int64_t min = 0;                        // of an integer
     std::int64_t max = 0;
-    // Puts a value of the right type and range into the request; its message says what was
-    // expected.
+    // Puts a value of the right type and range into the request. Its error says what was expected,
+    // without the field's name.
     Status (*apply)(web::SearchRequest& request, FieldValue value);
 };
 
+// All of them, the native ones first. Any thread; they live as long as the process.
 std::span<const SearchField> search_fields();
 
 // Limits of a request, whatever the providers' own are.

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "surface/common/responses.h"
 #include "surface/rest/search_fields.h"
 
 #include <algorithm>
@@ -17,12 +18,11 @@ namespace {
 
 using web::SearchRequest;
 
-constexpr JsonLimits kBodyLimits{std::size_t{1} << 30,
-                                 8};  // the server has bounded the size already
+// Of a body. The server has bounded its size by server.max_body_bytes before it gets here.
+constexpr JsonLimits kBodyLimits{.max_bytes = std::size_t{1} << 30, .max_depth = 8};
 
-Error invalid(std::string message) {
-    return Error{Code::kInvalidRequest, Blame::kCaller, std::move(message), {}};
-}
+// What is shown of a name that is not known.
+constexpr std::size_t kMaxShownBytes = 40;
 
 const SearchField* find_field(std::string_view name) {
     for (const SearchField& field : search_fields()) {
@@ -36,7 +36,7 @@ const SearchField* find_field(std::string_view name) {
 // A name from the wire, fit to be shown in a message.
 std::string shown(std::string_view name) {
     std::string text;
-    for (char c : name.substr(0, 40)) {
+    for (char c : name.substr(0, kMaxShownBytes)) {
         text.push_back(c >= 0x20 && c < 0x7f && c != '\'' ? c : '?');
     }
     return "'" + text + "'";
@@ -51,11 +51,11 @@ Error unknown_field(std::string_view name) {
     if (auto guess = nearest(name, known)) {
         message += "; did you mean '" + std::string(*guess) + "'?";
     }
-    return invalid(std::move(message));
+    return invalid_request(std::move(message));
 }
 
 Error wrong_value(const SearchField& field, std::string_view expected) {
-    return invalid(std::string(field.name) + ": " + std::string(expected));
+    return invalid_request(std::string(field.name) + ": " + std::string(expected));
 }
 
 std::string_view expected_type(FieldType type) {
@@ -164,12 +164,13 @@ std::optional<FieldValue> value_of(const std::string& text, FieldType type) {
 
 Status check_whole(const SearchRequest& request) {
     if (request.query.empty()) {
-        return invalid("query: required");
+        return invalid_request("query: required");
     }
     for (const std::string& domain : request.include_domains) {
         if (std::binary_search(request.exclude_domains.begin(), request.exclude_domains.end(),
                                domain)) {
-            return invalid("include_domains and exclude_domains: the same domain is in both");
+            return invalid_request(
+                "include_domains and exclude_domains: the same domain is in both");
         }
     }
     return {};
@@ -180,11 +181,12 @@ Status check_whole(const SearchRequest& request) {
 Result<web::SearchRequest> parse_search_json(std::string_view body) {
     thread_local JsonReader reader(kBodyLimits);
     if (trim(body).empty()) {
-        return invalid("expected a JSON object such as {\"query\": \"...\"}; the body is empty");
+        return invalid_request(
+            "expected a JSON object such as {\"query\": \"...\"}; the body is empty");
     }
     TRY(const JsonValue root, reader.parse(body));
     if (!root.is_object()) {
-        return invalid("expected a JSON object such as {\"query\": \"...\"}");
+        return invalid_request("expected a JSON object such as {\"query\": \"...\"}");
     }
     SearchRequest request;
     std::vector<std::string_view> seen;
@@ -224,7 +226,7 @@ Result<web::SearchRequest> parse_search_query(std::string_view query) {
         const auto text = percent_decode(
             equals < pair.size() ? pair.substr(equals + 1) : std::string_view(), PlusIsSpace::kYes);
         if (!name || !text || !is_valid_utf8(*name) || !is_valid_utf8(*text)) {
-            return invalid("the query string is not percent-encoded UTF-8");
+            return invalid_request("the query string is not percent-encoded UTF-8");
         }
         const SearchField* field = find_field(*name == "q" ? "query" : std::string_view(*name));
         if (field == nullptr) {

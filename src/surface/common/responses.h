@@ -1,0 +1,22 @@
+// Answers that several doors give alike.
+#pragma once
+
+#include "base/result.h"
+#include "io/http_message.h"
+
+#include <string>
+#include <string_view>
+
+namespace sluice::surface {
+
+// Of an answer that belongs to its request alone: proxies must not keep it.
+inline constexpr std::string_view kJsonHeaders =
+    "Content-Type: application/json\r\nCache-Control: no-store\r\n";
+
+// 200 with `body`, which is one JSON value, and a line break.
+io::HttpResponse json_response(std::string body);
+
+// kInvalidRequest, the caller's to mend; `message` says which field and what was expected.
+Error invalid_request(std::string message);
+
+}  // namespace sluice::surface
