@@ -1,0 +1,102 @@
+// What probes and operators are told.
+#include "surface/rest/ops.h"
+
+#include "request.h"
+#include "support/web_harness.h"
+
+#include <gtest/gtest.h>
+
+namespace sluice::surface {
+namespace {
+
+using namespace std::chrono_literals;
+using io::Method;
+
+class OpsDoorTest : public testing::Test {
+ protected:
+    using Function = io::HttpReply (OpsDoor::*)(const io::HttpRequest&);
+
+    io::HttpResponse ask(Function function) {
+        const TestRequest request(Method::kGet, "/", h.clock.now());
+        return finished((door.*function)(request.get()), h.io, h.clock);
+    }
+
+    test::WebHarness h;
+    OpsDoor door{h.web, h.access, h.metrics, h.clock, "1.2.3"};
+    JsonReader reader;
+};
+
+// Alive is not ready: a gateway without a usable key must not get searches, but must not be killed.
+TEST_F(OpsDoorTest, ReadyFollowsTheKeys) {
+    EXPECT_EQ(ask(&OpsDoor::healthz).status, 200);
+    const io::HttpResponse none = ask(&OpsDoor::readyz);
+    EXPECT_EQ(none.status, 503);
+    EXPECT_NE(none.lead.find("TAVILY_API_KEYS"), std::string::npos);
+    h.add_key("tavily", "tvly-key-number-one");
+    EXPECT_EQ(ask(&OpsDoor::readyz).status, 200);
+    // The only key rests: not ready until it is back.
+    {
+        auto lease = h.keys.lease("tavily", {}, h.clock.now());
+        lease->penalise(web::KeyStatus::kCooling, h.clock.now() + 30s);
+    }
+    EXPECT_EQ(ask(&OpsDoor::readyz).status, 503);
+    h.clock.advance(30s);
+    EXPECT_EQ(ask(&OpsDoor::readyz).status, 200);
+    // A provider that is switched off does not count.
+    web::WebConfig config = test::harness_config();
+    config.providers.find("tavily")->second.enabled = false;
+    h.web.reconfigure(std::move(config));
+    EXPECT_EQ(ask(&OpsDoor::readyz).status, 503);
+}
+
+// From the first moment of a shutdown balancers are told to send elsewhere.
+TEST_F(OpsDoorTest, DrainingIsNotReady) {
+    h.add_key("serper", "serper-key-number-one");
+    door.start_draining();
+    const io::HttpResponse response = ask(&OpsDoor::readyz);
+    EXPECT_EQ(response.status, 503);
+    EXPECT_NE(response.lead.find("\"code\":\"unavailable\""), std::string::npos);
+    EXPECT_EQ(ask(&OpsDoor::healthz).status, 200);
+}
+
+// The status page counts what is there; no key and no secret is on it.
+TEST_F(OpsDoorTest, StatusCounts) {
+    h.add_key("serper", "serper-key-number-one");
+    h.search(h.request("kiln"));
+    h.clock.advance(5s);
+    const io::HttpResponse response = ask(&OpsDoor::status);
+    const auto body = reader.parse(response.lead);
+    ASSERT_TRUE(body.ok()) << response.lead;
+    EXPECT_EQ(body->string_at("version"), "1.2.3");
+    EXPECT_EQ(body->find("uptime_s")->as_integer(), 5);
+    EXPECT_EQ(body->find("scheduler", "fast", "running")->as_integer(), 0);
+    EXPECT_EQ(body->find("scheduler", "deep", "concurrency")->as_integer(), 16);
+    EXPECT_EQ(body->find("scheduler", "flights")->as_integer(), 0);
+    EXPECT_EQ(body->find("cache", "entries")->as_integer(), 1);
+    EXPECT_GT(body->find("cache", "bytes")->as_integer(), 0);
+    EXPECT_EQ(body->find("keys", "serper", "available")->as_integer(), 1);
+    EXPECT_EQ(body->find("providers", "tavily", "enabled")->as_boolean(), true);
+    EXPECT_EQ(response.lead.find("serper-key"), std::string::npos);
+}
+
+// Metrics that describe the cache are sampled, so that what is documented is there.
+TEST_F(OpsDoorTest, MetricsHaveTheCache) {
+    h.add_key("serper", "serper-key-number-one");
+    h.search(h.request("kiln"));
+    const io::HttpResponse response = ask(&OpsDoor::metrics);
+    EXPECT_TRUE(has_header(response, "Content-Type: text/plain; version=0.0.4; charset=utf-8"));
+    EXPECT_NE(response.lead.find("\nsluice_web_cache_entries 1\n"), std::string::npos);
+    EXPECT_NE(response.lead.find("\nsluice_web_cache_bytes "), std::string::npos);
+    EXPECT_EQ(response.lead.find("kiln"), std::string::npos);
+}
+
+// The purge says how many answers are gone, and they are.
+TEST_F(OpsDoorTest, PurgeForgets) {
+    h.add_key("serper", "serper-key-number-one");
+    h.search(h.request("kiln"));
+    EXPECT_EQ(ask(&OpsDoor::purge_cache).lead, "{\"purged\":1}\n");
+    EXPECT_EQ(ask(&OpsDoor::purge_cache).lead, "{\"purged\":0}\n");
+}
+
+}  // namespace
+}  // namespace sluice::surface
