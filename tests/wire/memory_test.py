@@ -12,14 +12,14 @@ CONNECTIONS = 16
 QUERIES = 200
 
 KINDS = [
-    lambda n: b"GET /v1/search?q=memory+%d HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % (n % QUERIES),
-    lambda n: post(b'{"query":"memory %d","trace":true}' % (n % QUERIES)),
+    lambda n: b"GET /v1/search?q=memory+%d HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % (n // len(KINDS) % QUERIES),
+    lambda n: post(b'{"query":"memory %d","trace":true}' % (n // len(KINDS) % QUERIES)),
     lambda n: b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept-Encoding: gzip\r\n\r\n",
-    lambda n: b"GET /v1/search?q=memory+%d HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept-Encoding: gzip\r\n\r\n" % (n % QUERIES),
+    lambda n: b"GET /v1/search?q=memory+%d HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept-Encoding: gzip\r\n\r\n" % (n // len(KINDS) % QUERIES),
     lambda n: b"GET /nowhere/%d HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % n,
     lambda n: post(b'{"query":"memory %d","nope":%d}' % (n, n)),
     lambda n: b"GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-    lambda n: b"GET /v1/search?q=memory+%d&cache=only HTTP/1.1\r\nHost: 127.0.0.1\r\ntraceparent: 00-%032x-%016x-01\r\n\r\n" % (n % QUERIES, n + 1, n + 1),
+    lambda n: b"GET /v1/search?q=memory+%d&cache=only HTTP/1.1\r\nHost: 127.0.0.1\r\ntraceparent: 00-%032x-%016x-01\r\n\r\n" % (n // len(KINDS) % QUERIES, n + 1, n + 1),
 ]
 
 
@@ -39,7 +39,7 @@ def send(gateway, first, count):
     numbers = iter(range(first, first + count))
 
     def next_batch(connection, state):
-        batch = [KINDS[n % len(KINDS)](n) for n, _ in zip(numbers, range(BATCH))]
+        batch = [KINDS[n % len(KINDS)](n) for _, n in zip(range(BATCH), numbers)]
         state["open"] = len(batch)
         if batch:
             connection.sendall(b"".join(batch))
