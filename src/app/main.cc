@@ -1,15 +1,34 @@
 // The command line: which command runs. Each command is a file in app/commands/.
 #include "app/commands/commands.h"
+#include "app/commands/common.h"
 #include "app/version.h"
 
 #include <CLI/CLI.hpp>
 #include <sodium.h>
 
 #include <cstdio>
+#include <exception>
+#include <fcntl.h>
 #include <functional>
 #include <string>
+#include <unistd.h>
+
+namespace {
+
+// Started with one of the standard descriptors closed, the process would get its number for a
+// database or a connection, and log lines would be written into that.
+void occupy_standard_descriptors() {
+    for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (::fcntl(descriptor, F_GETFD) < 0) {
+            ::open("/dev/null", O_RDWR);  // takes the lowest number that is free
+        }
+    }
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
+    occupy_standard_descriptors();
     if (sodium_init() < 0) {
         std::fputs("sluice: libsodium can't be initialised\n", stderr);
         return 1;
@@ -38,5 +57,11 @@ int main(int argc, char** argv) {
         // Help and version end with 0; a wrong command line with 2.
         return app.exit(error) == 0 ? 0 : 2;
     }
-    return chosen();
+    try {
+        return chosen();
+    } catch (const std::exception& error) {
+        // What Asio throws where the system has no descriptor, thread or memory left for a start.
+        sluice::app::print_error(error.what());
+        return 1;
+    }
 }

@@ -177,6 +177,10 @@ void HttpServer::drain() {
         return;
     }
     impl_->running = false;
+    // First of all: as soon as nothing listens there, a successor may put its own sockets in place.
+    for (const std::string& path : impl_->unix_paths) {
+        ::unlink(path.c_str());
+    }
     for (const auto& thread : impl_->threads) {
         thread->drain();
     }
@@ -184,9 +188,6 @@ void HttpServer::drain() {
         thread->join();
     }
     impl_->threads.clear();
-    for (const std::string& path : impl_->unix_paths) {
-        ::unlink(path.c_str());
-    }
 }
 
 void HttpServer::reconfigure(const HttpServerConfig& config) {

@@ -1,11 +1,14 @@
 #include "obs/log.h"
 
 #include "base/json.h"
+#include "obs/stderr.h"
 
 #include <spdlog/async_logger.h>
+#include <spdlog/details/null_mutex.h>
 #include <spdlog/details/thread_pool.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -89,16 +92,10 @@ void append_value(JsonWriter& json, const LogField::Value& value) {
 }
 
 // Writes to stderr on spdlog's thread and counts, so that flush() knows when a line is out.
-class CountingStderr final : public spdlog::sinks::stderr_sink_mt {
+class CountingStderr final : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
  public:
-    void log(const spdlog::details::log_msg& message) override {
-        spdlog::sinks::stderr_sink_mt::log(message);
-        {
-            const std::lock_guard lock(mutex_);
-            ++written_;
-        }
-        progress_.notify_all();
-    }
+    // From here on no line waits for room. For the end of the process.
+    void give_up() { patient_ = false; }
 
     // Calls `done(lines written so far)` after each line until it is true or patience ends.
     template <class Done>
@@ -108,6 +105,20 @@ class CountingStderr final : public spdlog::sinks::stderr_sink_mt {
     }
 
  private:
+    void sink_it_(const spdlog::details::log_msg& message) override {
+        spdlog::memory_buf_t line;
+        formatter_->format(message, line);
+        write_to_stderr({line.data(), line.size()}, [this] { return patient_.load(); });
+        {
+            const std::lock_guard lock(mutex_);
+            ++written_;
+        }
+        progress_.notify_all();
+    }
+
+    void flush_() override {}
+
+    std::atomic<bool> patient_{true};
     std::mutex mutex_;
     std::condition_variable progress_;
     std::uint64_t written_ = 0;
@@ -124,13 +135,22 @@ class QueuedStderr final : public LogSink {
         logger_->set_pattern("%v");
     }
 
+    // The pool's destructor waits until all that is queued has passed the sink.
+    ~QueuedStderr() override {
+        QueuedStderr::flush();
+        stderr_->give_up();
+    }
+    QueuedStderr(const QueuedStderr&) = delete;
+    QueuedStderr& operator=(const QueuedStderr&) = delete;
+
     void write(Level, std::string line) override {
         accepted_.fetch_add(1, std::memory_order_relaxed);
         logger_->log(spdlog::level::info, spdlog::string_view_t(line.data(), line.size()));
     }
 
-    // spdlog's own flush is a queued message that an overrun can lose, and stderr_sink flushes each
-    // line anyway; so this waits until every line that was accepted is either written or dropped.
+    // spdlog's own flush is a queued message that an overrun can lose, and nothing is buffered
+    // behind the sink anyway; so this waits until every line that was accepted is either written or
+    // dropped.
     void flush() override {
         const std::uint64_t accepted = accepted_.load(std::memory_order_relaxed);
         stderr_->wait([&](std::uint64_t written) { return written + dropped() >= accepted; });
@@ -141,7 +161,7 @@ class QueuedStderr final : public LogSink {
 
  private:
     std::atomic<std::uint64_t> accepted_{0};
-    // Its destructor writes what is queued; queued lines keep the logger and its sink alive.
+    // Queued lines keep the logger and its sink alive.
     std::shared_ptr<spdlog::details::thread_pool> pool_;
     std::shared_ptr<CountingStderr> stderr_;
     std::shared_ptr<spdlog::async_logger> logger_;

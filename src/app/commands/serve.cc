@@ -2,16 +2,19 @@
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
 #include "app/version.h"
+#include "app/watchdog.h"
 #include "app/wire.h"
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/random.h"
 #include "obs/log.h"
+#include "obs/stderr.h"
 #include "web/provider.h"
 
 #include <CLI/CLI.hpp>
 
 #include <csignal>
+#include <cstdlib>
 #include <memory>
 #include <pthread.h>
 
@@ -32,6 +35,17 @@ sigset_t block_signals() {
     return signals;
 }
 
+// What follows the drain takes no time unless something is stuck.
+constexpr Millis kStopGrace{3'000};
+// How often a text for the terminal waits for room on stderr.
+constexpr int kTextPatience = 20;
+
+// Serving goes on when nobody reads stderr.
+void tell(std::string_view text) {
+    int waits_left = kTextPatience;
+    obs::write_to_stderr(text, [&waits_left] { return waits_left-- > 0; });
+}
+
 void announce(Gateway& gateway, const LoadedConfig& loaded) {
     std::string text;
     for (const std::string& address : gateway.addresses()) {
@@ -48,11 +62,11 @@ void announce(Gateway& gateway, const LoadedConfig& loaded) {
     const std::string address = gateway.addresses().front();
     text += "try: curl 'http://" + address + "/v1/search?q=hello'    settings: " +
             (loaded.file.empty() ? std::string("defaults") : loaded.file) + " (sluice check)\n";
-    print_to_stderr(text);
+    tell(text);
 }
 
-void reload(Gateway& gateway, const ConfigOptions& options, const Environment& environment,
-            const obs::Log& log) {
+void reload(Gateway& gateway, Millis& drain_timeout, const ConfigOptions& options,
+            const Environment& environment, const obs::Log& log) {
     LoadedConfig fresh = load_config(options.sources(), environment);
     if (!fresh.errors.empty()) {
         // The configuration in force stays; each mistake is told.
@@ -62,6 +76,7 @@ void reload(Gateway& gateway, const ConfigOptions& options, const Environment& e
         }
         return;
     }
+    drain_timeout = fresh.config.server.drain_timeout;
     gateway.reload(std::move(fresh.config));
     log.info("config_reloaded", {{"file", fresh.file}});
 }
@@ -75,17 +90,18 @@ int serve(const ConfigOptions& options) {
     }
     SystemClock clock;
     SystemRandom random;
-    const auto sink = obs::make_stderr_sink();
+    auto sink = obs::make_stderr_sink();
     obs::Log log(clock, *sink, loaded->config.log_level);
-    Gateway gateway(loaded->config, environment, clock, random, log);
-    const Status started = gateway.start();
+    auto gateway = std::make_unique<Gateway>(loaded->config, environment, clock, random, log);
+    const Status started = gateway->start();
     if (!started.ok()) {
         sink->flush();
         print_error(started.error().message);
         return started.error().code == Code::kInvalidRequest ? 2 : 1;
     }
-    announce(gateway, *loaded);
-    log.info("server_started", {{"version", kVersion}, {"listen", gateway.addresses().front()}});
+    announce(*gateway, *loaded);
+    log.info("server_started", {{"version", kVersion}, {"listen", gateway->addresses().front()}});
+    Millis drain_timeout = loaded->config.server.drain_timeout;
     for (;;) {
         int signal = 0;
         sigwait(&signals, &signal);
@@ -93,11 +109,17 @@ int serve(const ConfigOptions& options) {
             log.info("server_draining", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
             break;
         }
-        reload(gateway, options, environment, log);
+        reload(*gateway, drain_timeout, options, environment, log);
     }
-    gateway.drain();
+    const Watchdog watchdog(drain_timeout + kStopGrace, [] {
+        // What is durable is so at any moment, so this loses no more than a crash would: nothing.
+        tell("sluice: the shutdown is stuck; ended without it\n");
+        std::_Exit(1);
+    });
+    gateway->drain();
+    gateway.reset();
     log.info("server_stopped");
-    sink->flush();
+    sink.reset();
     return 0;
 }
 
