@@ -20,6 +20,7 @@ void add_cache(CLI::App& app, std::function<int()>& chosen);
 void add_doctor(CLI::App& app, std::function<int()>& chosen);
 void add_version(CLI::App& app, std::function<int()>& chosen);
 
+// Whether a command of that name was added to `app`.
 bool has_command(const CLI::App& app, const std::string& name);
 // Says that there is no command `name` and which one may have been meant. Returns the exit code.
 int unknown_command(const CLI::App& app, const std::string& name);
