@@ -3,6 +3,7 @@
 #include "web/search.h"
 
 #include "support/web_harness.h"
+#include "web/metrics.h"
 
 #include <gtest/gtest.h>
 
@@ -243,6 +244,25 @@ TEST_F(SearchTest, OnlyNeverCalls) {
     only.cache = CacheMode::kOnly;
     EXPECT_EQ(failed(h.search(only)).error.code, Code::kNotCached);
     EXPECT_EQ(h.http.calls(), 0u);
+    EXPECT_EQ(h.metrics.counter(kSearches, {"fast", "not_cached"}).value(), 1.0);
+}
+
+// A reload decides about the next search and leaves the one under way alone.
+TEST_F(SearchTest, ReloadLeavesTheSearchUnderWayAlone) {
+    h.http.set_responder([](const io::ClientRequest& request) {
+        FakeAnswer answer = test::ok_answer(request);
+        answer.delay = 1s;
+        return answer;
+    });
+    const auto under_way = h.start(h.request("a"));
+    h.run_for(500ms);
+    WebConfig config = test::harness_config();
+    config.route_fast = {"tavily"};
+    h.web.reconfigure(std::move(config));
+    h.run_for(1s);
+    ASSERT_TRUE(under_way->reply);
+    EXPECT_EQ(served(*under_way->reply).answer->provider(), "serper");
+    EXPECT_EQ(served(h.search(h.request("b"))).answer->provider(), "tavily");
 }
 
 // Without any key the error says so, names the variables, and blames the key.
