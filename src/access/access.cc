@@ -2,6 +2,7 @@
 
 #include "access/metrics.h"
 #include "access/origin.h"
+#include "access/windows.h"
 #include "base/published.h"
 #include "base/text.h"
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "access/tokens.h"
-#include "access/windows.h"
 #include "base/clock.h"
 #include "base/config_reader.h"
 #include "base/result.h"

@@ -2,8 +2,6 @@
 #include "access/origin.h"
 #include "access/token_store.h"
 
-#include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace sluice::access {

@@ -20,7 +20,6 @@
 #include "base/result.h"
 #include "base/secret.h"
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -4,6 +4,7 @@
 
 #include "base/result.h"
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>

@@ -5,9 +5,7 @@
 #include <simdjson.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <type_traits>

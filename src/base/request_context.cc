@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <span>
 
 namespace sluice {
 

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 
 #include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>

@@ -9,6 +9,7 @@
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 
+#include <cstddef>
 #include <exception>
 #include <functional>
 #include <memory>

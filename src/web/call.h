@@ -11,6 +11,7 @@
 #include "web/config.h"
 #include "web/keys.h"
 #include "web/provider.h"
+#include "web/types.h"
 
 #include <cstdint>
 #include <map>

@@ -1,6 +1,7 @@
 // The web side's settings: routes, lanes, cache, keys and providers. Values; any thread.
 #pragma once
 
+#include "base/clock.h"
 #include "base/config_reader.h"
 #include "guard/lanes.h"
 #include "web/types.h"

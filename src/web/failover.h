@@ -5,6 +5,8 @@
 #pragma once
 
 #include "base/clock.h"
+#include "base/result.h"
+#include "base/task.h"
 #include "web/call.h"
 #include "web/config.h"
 #include "web/types.h"

@@ -4,19 +4,20 @@
 // line in web/providers/all.cc.
 #pragma once
 
+#include "base/clock.h"
+#include "base/hit.h"
 #include "base/json.h"
+#include "base/result.h"
 #include "base/secret.h"
 #include "io/http_client.h"
 #include "web/types.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 namespace sluice::web {

@@ -4,7 +4,6 @@
 #include "web/fingerprint.h"
 #include "web/metrics.h"
 
-#include <algorithm>
 #include <array>
 #include <exception>
 #include <functional>

@@ -4,12 +4,13 @@
 #pragma once
 
 #include "access/access.h"
+#include "base/request_context.h"
+#include "base/result.h"
 #include "io/http_message.h"
 
 #include <functional>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace sluice::surface {

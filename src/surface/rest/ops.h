@@ -4,6 +4,8 @@
 
 #include "access/access.h"
 #include "base/clock.h"
+#include "base/request_context.h"
+#include "base/task.h"
 #include "io/http_message.h"
 #include "obs/metrics.h"
 #include "web/search.h"

@@ -3,8 +3,10 @@
 
 #include "access/access.h"
 #include "base/clock.h"
+#include "base/result.h"
 #include "io/http_message.h"
 #include "web/search.h"
+#include "web/types.h"
 
 #include <string>
 
