@@ -124,7 +124,9 @@ TEST_F(SearchDoorTest, DegradedIsSaid) {
                                                                : test::ok_answer(request, 0);
     });
     const JsonValue body = parsed(post(R"({"query":"kiln"})"));
-    EXPECT_EQ(body.find("degraded")->as_boolean(), true);
+    const auto degraded = body.find("degraded");
+    ASSERT_TRUE(degraded);
+    EXPECT_EQ(degraded->as_boolean(), true);
     EXPECT_TRUE(body.find("results")->elements().empty());
 }
 
