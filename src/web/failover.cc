@@ -83,6 +83,19 @@ std::vector<const Provider*> resolve_route(const WebConfig& config, const Search
     return route;
 }
 
+// How far one provider may go through its keys, so that each one behind it in the route is asked as
+// well: the attempts of the request until then, and its share of the time.
+struct KeyBudget {
+    std::size_t attempts;
+    Instant until;
+};
+
+KeyBudget budget_for_keys(Instant now, Instant deadline, std::size_t others_left) {
+    const std::size_t kept = std::min(others_left, kMaxAttempts - 1);
+    const auto share = (deadline - now) / static_cast<std::int64_t>(others_left + 1);
+    return {kMaxAttempts - kept, now + share};
+}
+
 std::shared_ptr<const SearchAnswer> make_answer(const SearchRequest& request,
                                                 std::string_view provider, ProviderAnswer found) {
     return std::make_shared<const SearchAnswer>(std::string(request.query.reveal()), request.lane,
@@ -108,15 +121,20 @@ Task<StrategyResult> run_failover(ProviderCall& call, const Clock& clock, const 
     const Provider* first_empty = nullptr;
     for (std::size_t i = 0; i < route.size() && attempts.size() < kMaxAttempts; ++i) {
         const Provider& provider = *route[i];
+        const std::size_t others_left = route.size() - i - 1;
         const Millis timeout = config.provider(provider.spec().name).timeout;
         std::vector<std::string> tried_keys;
         Step step = Step::kNextKey;
-        while (step == Step::kNextKey && attempts.size() < kMaxAttempts) {
+        const KeyBudget budget = budget_for_keys(clock.now(), deadline, others_left);
+        while (step == Step::kNextKey && attempts.size() < budget.attempts) {
             const Instant now = clock.now();
             if (now >= deadline) {
                 co_return Failure{deadline_passed(), std::move(attempts)};
             }
-            const Instant until = attempt_deadline(now, deadline, route.size() - i, timeout);
+            if (!tried_keys.empty() && now >= budget.until) {
+                break;
+            }
+            const Instant until = attempt_deadline(now, deadline, others_left + 1, timeout);
             CallResult result = co_await call.run(provider, config, *request, until, tried_keys);
             step = result.step;
             // Running out of keys is worth a line of the trail only when none was tried.

@@ -3,6 +3,7 @@
 #include "web/search.h"
 
 #include "support/web_harness.h"
+#include "web/failover.h"
 #include "web/metrics.h"
 
 #include <gtest/gtest.h>
@@ -103,6 +104,38 @@ TEST_F(SearchTest, RateLimitedKeyMovesOnToTheNextKey) {
               (std::vector<std::string>{"serper:rate_limited", "serper:success"}));
     EXPECT_NE(served(reply).attempts[0].key_id, served(reply).attempts[1].key_id);
     EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).cooling, 1u);
+}
+
+// A provider with more refused keys than a request has attempts does not keep the next provider
+// from being asked.
+TEST_F(SearchTest, ManyRefusedKeysLeaveAnAttemptForTheNextProvider) {
+    for (int i = 0; i < 40; ++i) {
+        h.add_key("serper", "serper-key-of-many-" + std::to_string(i));
+    }
+    h.http.set_responder([](const io::ClientRequest& request) {
+        return is_serper(request) ? test::status_answer(429) : test::ok_answer(request);
+    });
+    const SearchReply reply = h.search(h.request("a"));
+    EXPECT_EQ(served(reply).answer->provider(), "tavily");
+    EXPECT_EQ(served(reply).attempts.size(), kMaxAttempts);
+}
+
+// Nor does one that takes long to refuse each key: it has its share of the time, whatever its keys.
+TEST_F(SearchTest, SlowRefusalsLeaveTimeForTheNextProvider) {
+    for (int i = 0; i < 10; ++i) {
+        h.add_key("serper", "serper-key-of-many-" + std::to_string(i));
+    }
+    h.http.set_responder([this](const io::ClientRequest& request) {
+        if (is_serper(request)) {
+            h.clock.advance(1s);
+            return test::status_answer(429);
+        }
+        return test::ok_answer(request);
+    });
+    const Instant begun = h.clock.now();
+    const SearchReply reply = h.search(h.request("a"));
+    EXPECT_EQ(served(reply).answer->provider(), "tavily");
+    EXPECT_EQ(h.clock.now() - begun, 5s);
 }
 
 // A provider's fault costs no key: all of them are available afterwards.
