@@ -62,7 +62,8 @@ Result<ServerAnswer> call_server(const ServerCall& call) {
         const std::string where = call.socket_path.empty() ? call.url : call.socket_path;
         const std::string advice =
             code == CURLE_COULDNT_CONNECT
-                ? "; is a gateway running there? Start one with `sluice serve`"
+                ? "; is a gateway running there? Start one with `sluice serve`, "
+                  "or say where it is with --server or --data-dir"
                 : std::string();
         return Error{Code::kUnavailable,
                      Blame::kGateway,

@@ -137,6 +137,7 @@ struct Gateway::Parts {
     std::unique_ptr<access::Access> access;
     web::KeyPool keys;
     std::size_t key_count = 0;
+    std::vector<std::string> lanes_without_key;
     std::unique_ptr<web::Search> search;
     std::unique_ptr<surface::SearchDoor> search_door;
     std::unique_ptr<surface::OpsDoor> ops_door;
@@ -176,6 +177,15 @@ void Gateway::Parts::build_services() {
     for (auto& [provider, secret] : keys_from_environment(environment)) {
         keys.add(provider, std::move(secret));
         key_count += 1;
+    }
+    for (const auto& [lane, route] :
+         {std::pair{"fast", &config.web.route_fast}, std::pair{"deep", &config.web.route_deep}}) {
+        const bool has_key = std::any_of(route->begin(), route->end(), [&](const auto& provider) {
+            return keys.counts_of(provider, clock.now()).total() > 0;
+        });
+        if (!has_key) {
+            lanes_without_key.emplace_back(lane);
+        }
     }
     search = std::make_unique<web::Search>(control.get_executor(), config.web, *access, keys, http,
                                            clock, log, metrics);
@@ -237,6 +247,10 @@ std::optional<Secret> Gateway::first_admin_token() {
 
 std::size_t Gateway::key_count() const {
     return parts_->key_count;
+}
+
+const std::vector<std::string>& Gateway::lanes_without_key() const {
+    return parts_->lanes_without_key;
 }
 
 void Gateway::reload(Config config) {

@@ -44,6 +44,8 @@ class Gateway {
 
     // Keys that the environment has for providers of this binary, after start().
     std::size_t key_count() const;
+    // Of "fast" and "deep", those whose route had no provider with a key at the start.
+    const std::vector<std::string>& lanes_without_key() const;
 
     // Takes over what may change while running; the rest stays until the next start.
     void reload(Config config);

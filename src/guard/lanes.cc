@@ -57,7 +57,8 @@ void LaneConfig::read(ConfigReader in) {
     in.integer<std::size_t>({"concurrency", "requests that run at once"}, concurrency, 1, 4096);
     in.duration({"queue_timeout_s", "a request that has waited for so long is refused"},
                 queue_timeout, 10ms, 10min);
-    in.duration({"deadline_s", "the whole request, all attempts together"}, deadline, 100ms, 10min);
+    in.duration({"deadline_s", "the whole request, all attempts together", {}, false}, deadline,
+                100ms, 10min);
     if (queue_timeout >= deadline) {
         in.fail("queue_timeout_s",
                 "must be below deadline_s, or a request could wait all its time");

@@ -97,6 +97,22 @@ Task<CallResult> ProviderCall::run(const Provider& provider, const WebConfig& co
     co_return result;
 }
 
+std::optional<Millis> ProviderCall::key_back_in(
+    const std::vector<const Provider*>& providers) const {
+    const Instant now = clock_.now();
+    std::optional<Instant> first;
+    for (const Provider* provider : providers) {
+        const auto back = keys_.back_at(provider->spec().name, now);
+        if (back && (!first || *back < *first)) {
+            first = back;
+        }
+    }
+    if (!first) {
+        return std::nullopt;
+    }
+    return std::chrono::ceil<Millis>(*first - now);
+}
+
 CallResult ProviderCall::passed_over(const Provider& provider, Outcome outcome,
                                      std::string detail) {
     CallResult result;

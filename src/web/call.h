@@ -49,6 +49,10 @@ class ProviderCall {
                          const SearchRequest& request, Instant deadline,
                          std::vector<std::string>& tried_keys);
 
+    // How long until the first resting key of these providers may be used again; nothing when none
+    // rests.
+    std::optional<Millis> key_back_in(const std::vector<const Provider*>& providers) const;
+
  private:
     struct ProviderMetrics {
         obs::Histogram latency_ms;

@@ -13,17 +13,34 @@ bool was_tried(const Attempt& attempt) {
            attempt.outcome != Outcome::kSkippedCapability;
 }
 
+// "serper: auth_failed, tavily: every key is resting".
 std::string names_and_outcomes(const std::vector<Attempt>& attempts) {
     std::string text;
     for (const Attempt& attempt : attempts) {
         text.append(text.empty() ? "" : ", ").append(attempt.provider).append(": ");
-        text.append(to_string(attempt.outcome));
+        text.append(attempt.outcome == Outcome::kSkippedNoKey ? std::string_view(attempt.detail)
+                                                              : to_string(attempt.outcome));
     }
     return text;
 }
 
+bool blames_key(const Attempt& attempt) {
+    return attempt.blame == Blame::kKey;
+}
+
+// Keys are what is missing: none, or none that may be used now.
+Error no_usable_key(const std::vector<Attempt>& attempts, std::optional<Millis> retry_after) {
+    std::string message = "no provider of the route has a usable key (" +
+                          names_and_outcomes(attempts) + "); set a good one in " + key_variables() +
+                          " and start again";
+    if (retry_after) {
+        message += ", or wait until one that rests is back";
+    }
+    return {Code::kNoUsableKey, Blame::kKey, std::move(message), retry_after};
+}
+
 // The error when nobody answered: what kept the providers from it decides.
-Error all_failed(const std::vector<Attempt>& attempts) {
+Error all_failed(const std::vector<Attempt>& attempts, std::optional<Millis> key_back_in) {
     if (attempts.empty()) {
         return {
             Code::kNoUsableKey,
@@ -32,7 +49,13 @@ Error all_failed(const std::vector<Attempt>& attempts) {
             "providers.<name>.enabled",
             {}};
     }
-    if (std::any_of(attempts.begin(), attempts.end(), was_tried)) {
+    const bool tried = std::any_of(attempts.begin(), attempts.end(), was_tried);
+    if (tried && std::none_of(attempts.begin(), attempts.end(), [](const Attempt& attempt) {
+            return was_tried(attempt) && !blames_key(attempt);
+        })) {
+        return no_usable_key(attempts, key_back_in);
+    }
+    if (tried) {
         return {Code::kUpstreamFailed, Blame::kProvider,
                 "every provider failed (" + names_and_outcomes(attempts) + ")", kRetryAfterFailure};
     }
@@ -46,11 +69,7 @@ Error all_failed(const std::vector<Attempt>& attempts) {
                     " lacks: " + attempts.front().detail + ")",
                 {}};
     }
-    return {Code::kNoUsableKey,
-            Blame::kKey,
-            "no provider of the route has a usable key (" + names_and_outcomes(attempts) +
-                "); wait until one that rests is back, or set another in " + key_variables(),
-            {}};
+    return no_usable_key(attempts, key_back_in);
 }
 
 Error deadline_passed() {
@@ -155,7 +174,7 @@ Task<StrategyResult> run_failover(ProviderCall& call, const Clock& clock, const 
         }
     }
     if (first_empty == nullptr) {
-        Error error = all_failed(attempts);
+        Error error = all_failed(attempts, call.key_back_in(route));
         co_return Failure{std::move(error), std::move(attempts)};
     }
     const bool degraded = std::any_of(attempts.begin(), attempts.end(), [](const Attempt& attempt) {

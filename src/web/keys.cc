@@ -82,6 +82,20 @@ std::optional<KeyLease> KeyPool::lease(std::string_view provider,
     return KeyLease(std::move(best));
 }
 
+std::optional<Instant> KeyPool::back_at(std::string_view provider, Instant now) const {
+    const auto found = keys_.find(provider);
+    std::optional<Instant> first;
+    if (found == keys_.end()) {
+        return first;
+    }
+    for (const auto& entry : found->second) {
+        if (entry->status_at(now) != KeyStatus::kAvailable && (!first || entry->until < *first)) {
+            first = entry->until;
+        }
+    }
+    return first;
+}
+
 std::map<std::string, KeyPool::Counts> KeyPool::counts(Instant now) const {
     std::map<std::string, Counts> result;
     for (const auto& [provider, entries] : keys_) {

@@ -40,6 +40,9 @@ class KeyPool {
     std::optional<KeyLease> lease(std::string_view provider, const std::vector<std::string>& tried,
                                   Instant now);
 
+    // When the first of the provider's resting keys may be used again; nothing when none rests.
+    std::optional<Instant> back_at(std::string_view provider, Instant now) const;
+
     // How many keys are in which state, and how many calls use them now.
     struct Counts {
         std::uint32_t available = 0;

@@ -179,7 +179,11 @@ Task<Result<Search::SharedResult>> Search::fly(std::shared_ptr<const SearchReque
         shed.error = std::move(ticket).error();
         co_return std::make_shared<const StrategyResult>(std::move(shed));
     }
-    StrategyResult result = co_await run_failover(call_, clock_, *config, request, deadline);
+    // Ends a little before those who wait give up, so that what was tried reaches them.
+    const Instant now = clock_.now();
+    const Instant work_until =
+        deadline - std::min<Duration>(kReplyMargin, std::max(deadline - now, Duration{}) / 10);
+    StrategyResult result = co_await run_failover(call_, clock_, *config, request, work_until);
     // Remembered before anybody is told, so that whoever asks next finds it.
     const auto* found = std::get_if<Found>(&result);
     if (found != nullptr && !found->degraded && request->cache != CacheMode::kBypass) {

@@ -42,6 +42,8 @@ class Search {
  public:
     // Searches under way at once, waiting ones included; more are refused.
     static constexpr std::size_t kMaxFlights = 10'000;
+    // Of a search's deadline, what is kept for telling everybody how it ended (a tenth at most).
+    static constexpr Millis kReplyMargin{100};
 
     // Everything passed by reference outlives it. `control` is the executor of the control loop:
     // the one thread that flights, lanes, keys and the HTTP client belong to.

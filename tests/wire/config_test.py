@@ -158,12 +158,23 @@ def test_sighup_applies_good_values_and_keeps_the_last_good_ones():
         assert gateway.stop() == 0
 
 
+def test_sighup_names_what_waits_for_a_restart():
+    gateway = Sluice()
+    try:
+        gateway.write_config(gateway.config.read_text() + "[cache]\nttl_s = 5\nmax_bytes = '1MiB'\n")
+        gateway.send_signal(signal.SIGHUP)
+        line = gateway.wait_for_line("config_needs_restart.*")[0]
+        assert "cache.max_bytes" in line and "ttl_s" not in line and "server.listen" not in line
+    finally:
+        assert gateway.stop() == 0
+
+
 def test_a_port_in_use_is_said_clearly():
     gateway = Sluice()
     try:
         second = run("serve", "--listen", f"127.0.0.1:{gateway.port}", "--data-dir", gateway.data_dir / "other")
         assert second.returncode == 1
-        assert str(gateway.port) in second.stderr and "in use" in second.stderr
+        assert str(gateway.port) in second.stderr and "in use" in second.stderr and "--listen" in second.stderr
     finally:
         assert gateway.stop() == 0
 

@@ -41,7 +41,8 @@ int purge(const ConfigOptions& options, bool as_json) {
         print_error("the gateway answered " + std::to_string(answer->status));
         return 1;
     }
-    print("forgot " + std::to_string(count->as_integer().value_or(0)) + " answers\n");
+    const std::int64_t answers = count->as_integer().value_or(0);
+    print("forgot " + std::to_string(answers) + (answers == 1 ? " answer\n" : " answers\n"));
     return 0;
 }
 

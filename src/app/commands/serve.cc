@@ -15,8 +15,11 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <pthread.h>
+#include <string>
+#include <vector>
 
 namespace sluice::app {
 
@@ -46,6 +49,18 @@ void tell(std::string_view text) {
     obs::write_to_stderr(text, [&waits_left] { return waits_left-- > 0; });
 }
 
+// How a person on this machine tries the gateway, as it is set up.
+std::string example_call(const Gateway& gateway, const LoadedConfig& loaded) {
+    std::string address = gateway.addresses().front();
+    const bool loopback = address.starts_with("127.") || address.starts_with("[::1]");
+    if (address.starts_with("0.0.0.0:")) {
+        address.replace(0, 7, "127.0.0.1");
+    }
+    const bool tls = !loaded.config.server.tls_certificate_file.empty();
+    return "curl " + std::string(loopback ? "" : "-H 'Authorization: Bearer TOKEN' ") +
+           (tls ? "'https://" : "'http://") + address + "/v1/search?q=hello'";
+}
+
 void announce(Gateway& gateway, const LoadedConfig& loaded) {
     std::string text;
     for (const std::string& address : gateway.addresses()) {
@@ -59,14 +74,36 @@ void announce(Gateway& gateway, const LoadedConfig& loaded) {
         text += "no provider key yet, so searches answer 503; set " + web::key_variables() +
                 " (keys at serper.dev, tavily.com) and start again\n";
     }
-    const std::string address = gateway.addresses().front();
-    text += "try: curl 'http://" + address + "/v1/search?q=hello'    settings: " +
-            (loaded.file.empty() ? std::string("defaults") : loaded.file) + " (sluice check)\n";
+    for (const std::string& lane : gateway.lanes_without_key()) {
+        if (gateway.key_count() > 0) {
+            text += "no key for any provider of routing." + lane + ": searches of the " + lane +
+                    " lane answer 503; add one there, or a provider to the route\n";
+        }
+    }
+    text += "try: " + example_call(gateway, loaded) +
+            "    settings: " + (loaded.file.empty() ? std::string("defaults") : loaded.file) +
+            " (sluice check)\n";
     tell(text);
 }
 
-void reload(Gateway& gateway, Millis& drain_timeout, const ConfigOptions& options,
-            const Environment& environment, const obs::Log& log) {
+// The settings that differ but wait for the next start, with commas.
+std::string waiting_for_restart(const std::vector<EffectiveSetting>& in_force,
+                                const std::vector<EffectiveSetting>& fresh) {
+    std::map<std::string, std::string> values;
+    for (const EffectiveSetting& setting : in_force) {
+        values[setting.path] = setting.value;
+    }
+    std::string names;
+    for (const EffectiveSetting& setting : fresh) {
+        if (setting.needs_restart && values[setting.path] != setting.value) {
+            names += (names.empty() ? "" : ", ") + setting.path;
+        }
+    }
+    return names;
+}
+
+void reload(Gateway& gateway, Millis& drain_timeout, const LoadedConfig& started_with,
+            const ConfigOptions& options, const Environment& environment, const obs::Log& log) {
     LoadedConfig fresh = load_config(options.sources(), environment);
     if (!fresh.errors.empty()) {
         // The configuration in force stays; each mistake is told.
@@ -79,6 +116,10 @@ void reload(Gateway& gateway, Millis& drain_timeout, const ConfigOptions& option
     drain_timeout = fresh.config.server.drain_timeout;
     gateway.reload(std::move(fresh.config));
     log.info("config_reloaded", {{"file", fresh.file}});
+    const std::string waiting = waiting_for_restart(started_with.settings, fresh.settings);
+    if (!waiting.empty()) {
+        log.warn("config_needs_restart", {{"settings", waiting}});
+    }
 }
 
 int serve(const ConfigOptions& options) {
@@ -96,7 +137,9 @@ int serve(const ConfigOptions& options) {
     const Status started = gateway->start();
     if (!started.ok()) {
         sink->flush();
-        print_error(started.error().message);
+        print_error(
+            started.error().message +
+            "\nanother address is chosen with --listen, another data directory with --data-dir");
         return started.error().code == Code::kInvalidRequest ? 2 : 1;
     }
     announce(*gateway, *loaded);
@@ -109,7 +152,7 @@ int serve(const ConfigOptions& options) {
             log.info("server_draining", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
             break;
         }
-        reload(*gateway, drain_timeout, options, environment, log);
+        reload(*gateway, drain_timeout, *loaded, options, environment, log);
     }
     const Watchdog watchdog(drain_timeout + kStopGrace, [] {
         // What is durable is so at any moment, so this loses no more than a crash would: nothing.

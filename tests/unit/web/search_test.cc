@@ -174,7 +174,8 @@ TEST_F(SearchTest, CallersFaultIsNotCoveredByAStaleAnswer) {
     EXPECT_EQ(failed(h.search(h.request("a"))).error.code, Code::kQueryRejected);
 }
 
-// A stalled provider leaves time for the next one: half of the deadline each.
+// A stalled provider leaves time for the next one: half each of the deadline without the reply
+// margin.
 TEST_F(SearchTest, StalledProviderLeavesTimeForTheNext) {
     h.http.set_responder([](const io::ClientRequest& request) {
         FakeAnswer answer = test::ok_answer(request);
@@ -184,7 +185,37 @@ TEST_F(SearchTest, StalledProviderLeavesTimeForTheNext) {
     const Instant begun = h.clock.now();
     const SearchReply reply = h.search(h.request("a"));
     EXPECT_EQ(served(reply).answer->provider(), "tavily");
-    EXPECT_EQ(h.clock.now() - begun, 5s);
+    EXPECT_EQ(h.clock.now() - begun, 4950ms);
+}
+
+// Everybody stalls: the search ends before its client gives up, with the trail of who was asked,
+// and blames them.
+TEST_F(SearchTest, StalledToTheEndStillHasATrail) {
+    h.http.set_responder([](const io::ClientRequest& request) {
+        FakeAnswer answer = test::ok_answer(request);
+        answer.stall = true;
+        return answer;
+    });
+    const Instant begun = h.clock.now();
+    const SearchReply reply = h.search(h.request("a"));
+    EXPECT_EQ(failed(reply).error.blame, Blame::kProvider);
+    EXPECT_EQ(trail(failed(reply).attempts),
+              (std::vector<std::string>{"serper:timeout", "tavily:timeout"}));
+    EXPECT_LT(h.clock.now() - begun, 10s);
+}
+
+// When keys are what is wrong the error says so, and when the first of them is back.
+TEST_F(SearchTest, RefusedKeysAreTheKeysFault) {
+    h.http.set_responder([](const io::ClientRequest& request) {
+        return test::status_answer(is_serper(request) ? 429 : 401);
+    });
+    for (const char* query : {"tried", "resting"}) {
+        const SearchReply reply = h.search(h.request(query));
+        EXPECT_EQ(failed(reply).error.code, Code::kNoUsableKey);
+        EXPECT_EQ(failed(reply).error.blame, Blame::kKey);
+        ASSERT_TRUE(failed(reply).error.retry_after.has_value());
+        EXPECT_LE(*failed(reply).error.retry_after, 30s);
+    }
 }
 
 // All empty is an empty answer, remembered for the shorter time.
