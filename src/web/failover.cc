@@ -24,8 +24,9 @@ std::string names_and_outcomes(const std::vector<Attempt>& attempts) {
     return text;
 }
 
-bool blames_key(const Attempt& attempt) {
-    return attempt.blame == Blame::kKey;
+// Whether nobody was asked, or the key was refused: no fault of the provider's.
+bool only_key_failed(const Attempt& attempt) {
+    return !was_tried(attempt) || attempt.blame == Blame::kKey;
 }
 
 // Keys are what is missing: none, or none that may be used now.
@@ -50,9 +51,7 @@ Error all_failed(const std::vector<Attempt>& attempts, std::optional<Millis> key
             {}};
     }
     const bool tried = std::any_of(attempts.begin(), attempts.end(), was_tried);
-    if (tried && std::none_of(attempts.begin(), attempts.end(), [](const Attempt& attempt) {
-            return was_tried(attempt) && !blames_key(attempt);
-        })) {
+    if (tried && std::all_of(attempts.begin(), attempts.end(), only_key_failed)) {
         return no_usable_key(attempts, key_back_in);
     }
     if (tried) {

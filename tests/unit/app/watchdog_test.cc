@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
 
 namespace sluice::app {
@@ -20,7 +21,8 @@ TEST(WatchdogTest, DoesNothingToWhatEndsInTime) {
 TEST(WatchdogTest, ActsOnWhatIsStuck) {
     std::promise<void> acted;
     const Watchdog watchdog(Millis(5), [&acted] { acted.set_value(); });
-    acted.get_future().wait();  // stuck until then
+    // Stuck until then; the bound is for a watchdog that never acts.
+    EXPECT_EQ(acted.get_future().wait_for(std::chrono::minutes(1)), std::future_status::ready);
 }
 
 }  // namespace

@@ -80,7 +80,7 @@ class HttpClientNetworkTest : public HttpClientFixture {
 // Guards an HTTP proxy: plain requests pass through it, pooled apart from direct ones.
 TEST_F(HttpClientNetworkTest, GoesThroughAnHttpProxy) {
     if (!find("tinyproxy")) {
-        GTEST_SKIP() << "tinyproxy is not installed";
+        FAIL() << "tinyproxy is not installed; scripts/setup test installs what the tests need";
     }
     const std::uint16_t port = test::free_port();
     const std::string config = folder_.file("tinyproxy.conf");
@@ -108,7 +108,7 @@ TEST_F(HttpClientNetworkTest, GoesThroughAnHttpProxy) {
 // Guards a SOCKS5 proxy, and who is to blame when a connection through it fails.
 TEST_F(HttpClientNetworkTest, GoesThroughASocksProxy) {
     if (!find("microsocks")) {
-        GTEST_SKIP() << "microsocks is not installed";
+        FAIL() << "microsocks is not installed; scripts/setup test installs what the tests need";
     }
     const std::uint16_t port = test::free_port();
     const ChildProcess proxy({program_, "-i", "127.0.0.1", "-p", std::to_string(port)});
@@ -240,7 +240,8 @@ http {
 // Guards that a TLS upstream which offers HTTP/2 gets it, on one connection for requests at once.
 TEST_F(HttpClientTlsTest, SpeaksHttp2) {
     if (!start_nginx()) {
-        GTEST_SKIP() << "nginx or openssl is not installed";
+        FAIL()
+            << "nginx or openssl is not installed; scripts/setup test installs what the tests need";
     }
     trust_certificate();
     const auto first = get(url());
@@ -265,7 +266,8 @@ TEST_F(HttpClientTlsTest, SpeaksHttp2) {
 // and that the connection then idles without keeping the loop busy.
 TEST_F(HttpClientTlsTest, GivesUpOneStreamOfAConnection) {
     if (!start_nginx()) {
-        GTEST_SKIP() << "nginx or openssl is not installed";
+        FAIL()
+            << "nginx or openssl is not installed; scripts/setup test installs what the tests need";
     }
     trust_certificate();
     upstream_.on("/behind", Scripted::doing(Scripted::Act::kStall));
@@ -284,7 +286,8 @@ TEST_F(HttpClientTlsTest, GivesUpOneStreamOfAConnection) {
 // Guards that a new connection to a known host takes up the TLS session of the last one.
 TEST_F(HttpClientTlsTest, ResumesTlsSessions) {
     if (!start_nginx("")) {
-        GTEST_SKIP() << "nginx or openssl is not installed";
+        FAIL()
+            << "nginx or openssl is not installed; scripts/setup test installs what the tests need";
     }
     trust_certificate();
     ASSERT_TRUE(get(url() + "last").ok());
@@ -298,7 +301,8 @@ TEST_F(HttpClientTlsTest, ResumesTlsSessions) {
 // refused.
 TEST_F(HttpClientTlsTest, RefusesAnUnknownCertificate) {
     if (!start_nginx()) {
-        GTEST_SKIP() << "nginx or openssl is not installed";
+        FAIL()
+            << "nginx or openssl is not installed; scripts/setup test installs what the tests need";
     }
     expect_error(get(url()), Blame::kProvider, "self-signed");
     trust_certificate();
