@@ -4,8 +4,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace sluice {
+
+// Where a hit of a merged answer was found: by whom, and at which place there.
+struct HitOrigin {
+    std::string provider;
+    std::uint32_t rank = 0;  // from 1
+};
 
 struct Hit {
     std::string url;
@@ -17,6 +24,7 @@ struct Hit {
     std::uint32_t rank = 0;       // from 1, in the order of the answer
     std::optional<double> score;  // the provider's own; not comparable between providers
     std::optional<std::string> published_at;  // RFC 3339 in UTC
+    std::vector<HitOrigin> origins;           // of a merged answer; else empty
 };
 
 }  // namespace sluice

@@ -8,11 +8,6 @@ namespace sluice::web {
 
 namespace {
 
-bool was_tried(const Attempt& attempt) {
-    return attempt.outcome != Outcome::kSkippedNoKey &&
-           attempt.outcome != Outcome::kSkippedCapability;
-}
-
 // "serper: auth_failed, tavily: every key is resting".
 std::string names_and_outcomes(const std::vector<Attempt>& attempts) {
     std::string text;
@@ -26,7 +21,7 @@ std::string names_and_outcomes(const std::vector<Attempt>& attempts) {
 
 // Whether nobody was asked, or the key was refused: no fault of the provider's.
 bool only_key_failed(const Attempt& attempt) {
-    return !was_tried(attempt) || attempt.blame == Blame::kKey;
+    return !was_called(attempt.outcome) || attempt.blame == Blame::kKey;
 }
 
 // Keys are what is missing: none, or none that may be used now.
@@ -50,7 +45,9 @@ Error all_failed(const std::vector<Attempt>& attempts, std::optional<Millis> key
             "providers.<name>.enabled",
             {}};
     }
-    const bool tried = std::any_of(attempts.begin(), attempts.end(), was_tried);
+    const bool tried = std::any_of(attempts.begin(), attempts.end(), [](const Attempt& attempt) {
+        return was_called(attempt.outcome);
+    });
     if (tried && std::all_of(attempts.begin(), attempts.end(), only_key_failed)) {
         return no_usable_key(attempts, key_back_in);
     }

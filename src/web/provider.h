@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sluice::web {
@@ -41,11 +42,12 @@ struct Capabilities {
 };
 
 struct ProviderSpec {
-    std::string_view name;              // "serper": in settings, routes, metrics, answers
-    std::string_view default_base_url;  // "https://google.serper.dev"
-    std::string_view keys_variable;     // "SERPER_API_KEYS"
-    std::string_view key_variable;      // "SERPER_API_KEY"
-    Millis default_timeout{8'000};      // of one attempt
+    std::string_view name;               // "serper": in settings, routes, metrics, answers
+    std::string_view default_base_url;   // "https://google.serper.dev"
+    std::string_view keys_variable;      // "SERPER_API_KEYS"
+    std::string_view key_variable;       // "SERPER_API_KEY"
+    Millis default_timeout{8'000};       // of one attempt
+    std::string_view unit = "requests";  // what it charges in
     Capabilities can = {};
 };
 
@@ -53,6 +55,11 @@ struct ProviderSpec {
 struct ProviderKey {
     std::string id;  // stable, not secret: how traces, metrics and logs name it
     Secret secret;
+    std::string account = {};    // what shares one quota with it; empty: nothing that we know of
+    std::string engine_id = {};  // of a provider that searches by an engine: Google's cx
+
+    ProviderKey() = default;  // no aggregate: see the rules in base/task.h
+    ProviderKey(std::string i, Secret s) : id(std::move(i)), secret(std::move(s)) {}
 };
 
 // What has to follow from an answer that is not a result list.
@@ -66,6 +73,12 @@ enum class Effect : std::uint8_t {
     kEmpty,       // a valid answer without results
 };
 
+// How much a penalty covers.
+enum class Reach : std::uint8_t {
+    kKey,
+    kAccount,  // every key with the same account label; the key alone when it has none
+};
+
 struct Verdict {
     Effect effect = Effect::kProvider;
     Outcome outcome = Outcome::kServerError;
@@ -73,13 +86,23 @@ struct Verdict {
     // For people: the provider's own words, or ours where it has none. What leaves judge() is one
     // line of valid UTF-8, at most 200 bytes, without the key's secret and the query.
     std::string detail = {};
+    Reach reach = Reach::kKey;  // of kCool, kExhaust and kQuarantine
 };
 
 Blame blame_of(Effect effect);  // kEmpty has no blame: asserted
 
+// What a call costs, in the provider's own unit and in money.
+struct Cost {
+    std::int64_t units = 0;      // credits, searches or requests: ProviderSpec::unit
+    std::int64_t micro_usd = 0;  // millionths of a US dollar
+
+    bool operator==(const Cost&) const = default;
+};
+
 struct ProviderAnswer {
     std::vector<Hit> hits;  // rank, site and provider are filled by the caller
     std::optional<std::string> answer;
+    std::optional<Cost> cost = {};  // what the provider says that it charged
 };
 
 class Provider {

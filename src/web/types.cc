@@ -40,6 +40,37 @@ std::string_view to_string(CacheMode mode) {
     SLUICE_ASSERT(false && "a CacheMode outside its enumeration");
 }
 
+std::string_view to_string(Strategy strategy) {
+    switch (strategy) {
+        case Strategy::kFailover:
+            return "failover";
+        case Strategy::kMerge:
+            return "merge";
+        case Strategy::kHedge:
+            return "hedge";
+    }
+    SLUICE_ASSERT(false && "a Strategy outside its enumeration");
+}
+
+std::string_view to_string(Honour honour) {
+    switch (honour) {
+        case Honour::kProvider:
+            return "provider";
+        case Honour::kOperator:
+            return "operator";
+        case Honour::kFilter:
+            return "filter";
+        case Honour::kShortened:
+            return "shortened";
+    }
+    SLUICE_ASSERT(false && "an Honour outside its enumeration");
+}
+
+bool was_called(Outcome outcome) {
+    return outcome != Outcome::kSkippedCircuit && outcome != Outcome::kSkippedNoKey &&
+           outcome != Outcome::kSkippedCapability && outcome != Outcome::kSkippedBudget;
+}
+
 std::string_view to_string(Outcome outcome) {
     switch (outcome) {
         case Outcome::kSuccess:
@@ -66,10 +97,14 @@ std::string_view to_string(Outcome outcome) {
             return "bad_request";
         case Outcome::kBlocked:
             return "blocked";
+        case Outcome::kSkippedCircuit:
+            return "skipped_circuit";
         case Outcome::kSkippedNoKey:
             return "skipped_no_key";
         case Outcome::kSkippedCapability:
             return "skipped_capability";
+        case Outcome::kSkippedBudget:
+            return "skipped_budget";
         case Outcome::kCancelled:
             return "cancelled";
     }

@@ -24,10 +24,15 @@ enum class Lane : std::uint8_t { kFast, kDeep };
 enum class Topic : std::uint8_t { kGeneral, kNews };
 enum class SafeSearch : std::uint8_t { kUnset, kOff, kModerate, kStrict };
 enum class CacheMode : std::uint8_t { kUse, kRefresh, kBypass, kOnly };
-enum class Strategy : std::uint8_t { kFailover };
+enum class Strategy : std::uint8_t {
+    kFailover,  // one provider after another until one answers
+    kMerge,     // several at once, their answers fused
+    kHedge,     // failover that does not wait for a slow one
+};
 
 std::string_view to_string(Lane lane);
 std::string_view to_string(CacheMode mode);
+std::string_view to_string(Strategy strategy);
 
 // How recent results must be: a rolling period, or a closed range of days (ISO dates).
 struct Freshness {
@@ -58,6 +63,7 @@ struct SearchRequest {
     SafeSearch safe_search = SafeSearch::kUnset;
     std::string session_id = {};
     bool trace = false;
+    bool explain = false;  // say what would be done, and do nothing
     CacheMode cache = CacheMode::kUse;
 
     SearchRequest() = default;  // no aggregate: see the rules in base/task.h
@@ -77,12 +83,16 @@ enum class Outcome : std::uint8_t {
     kUnparseable,
     kBadRequest,
     kBlocked,
+    kSkippedCircuit,
     kSkippedNoKey,
     kSkippedCapability,
+    kSkippedBudget,
     kCancelled,
 };
 
 std::string_view to_string(Outcome outcome);
+// Whether a call was made at all.
+bool was_called(Outcome outcome);
 
 struct Attempt {
     std::string provider;
@@ -91,7 +101,25 @@ struct Attempt {
     std::optional<Blame> blame;
     int status = 0;  // HTTP; 0: there was no answer
     Millis latency{};
+    Millis waited{};     // before the call: for the provider's rate, or for a key to be back
+    std::string egress;  // what it went out through: "direct"; empty: no call was made
     std::string detail;  // for people; secrets and query removed
+};
+
+// How one constraint of a request was honoured in an answer.
+enum class Honour : std::uint8_t {
+    kProvider,   // by a parameter of the provider's own
+    kOperator,   // as an operator inside the query, such as site:
+    kFilter,     // by leaving out hits here
+    kShortened,  // in part: a list or the query was cut to what the provider takes
+};
+std::string_view to_string(Honour honour);
+
+struct Honoured {
+    std::string constraint;  // "include_domains": the request field's name
+    std::string provider;
+    Honour how = Honour::kProvider;
+    bool operator==(const Honoured&) const = default;
 };
 
 // The doors that keep finished bytes with an answer.

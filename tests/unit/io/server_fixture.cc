@@ -131,7 +131,9 @@ Task<io::HttpResponse> ScriptedHandler::wait(const io::HttpRequest& request) {
         const std::lock_guard lock(mutex_);
         started_ += 1;
         released = released_;
-        gates_.push_back({timer, executor});
+        if (!released) {
+            gates_.push_back({timer, executor});
+        }
         changed_.notify_all();
     }
     if (!released) {

@@ -76,9 +76,10 @@ TEST(Words, AreTheContract) {
     EXPECT_EQ(to_string(CacheMode::kBypass), "bypass");
     EXPECT_EQ(to_string(CacheMode::kOnly), "only");
     const std::vector<std::string_view> outcomes = {
-        "success",     "empty",   "rate_limited",   "auth_failed",        "quota_exhausted",
-        "plan_limit",  "timeout", "connect_error",  "server_error",       "unparseable",
-        "bad_request", "blocked", "skipped_no_key", "skipped_capability", "cancelled"};
+        "success",        "empty",    "rate_limited",    "auth_failed",    "quota_exhausted",
+        "plan_limit",     "timeout",  "connect_error",   "server_error",   "unparseable",
+        "bad_request",    "blocked",  "skipped_circuit", "skipped_no_key", "skipped_capability",
+        "skipped_budget", "cancelled"};
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
         EXPECT_EQ(to_string(static_cast<Outcome>(i)), outcomes[i]);
     }
