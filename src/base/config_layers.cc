@@ -237,8 +237,7 @@ void ConfigLayers::Impl::report_unknown_in_file() {
             record(value.place, path, "expected a table, [" + path + "]");
         } else {
             record(value.place, path,
-                   (is_table ? "unknown section" : "unknown setting") +
-                       did_you_mean(guess(path).value_or("")));
+                   unknown_setting(is_table ? "unknown section" : "unknown setting", path));
         }
     }
 }
@@ -253,6 +252,10 @@ void ConfigLayers::Impl::report_unknown_in_environment() {
             continue;
         }
         const std::string path = path_of(name);
+        if (absent.contains(path)) {
+            record(value.place, path, unknown_setting("unknown variable", path));
+            continue;
+        }
         const std::optional<std::string> meant = guess(path);
         record(value.place, path,
                "unknown variable" + did_you_mean(meant ? env_name_of(*meant) : ""));
@@ -262,9 +265,17 @@ void ConfigLayers::Impl::report_unknown_in_environment() {
 void ConfigLayers::Impl::report_unknown_on_command_line() {
     for (const auto& [path, value] : command_line) {
         if (!declared.contains(path) && errors.size() <= kMaxErrors) {
-            record(value.place, path, "unknown setting" + did_you_mean(guess(path).value_or("")));
+            record(value.place, path, unknown_setting("unknown setting", path));
         }
     }
+}
+
+std::string ConfigLayers::Impl::unknown_setting(std::string_view what,
+                                                const std::string& path) const {
+    if (const auto it = absent.find(path); it != absent.end()) {
+        return std::string(what) + "; " + it->second;
+    }
+    return std::string(what) + did_you_mean(guess(path).value_or(""));
 }
 
 // The nearest name in the same section, else the same name in another section.

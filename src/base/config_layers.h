@@ -60,6 +60,7 @@ struct ConfigLayers::Impl {
     std::map<std::string, ConfigValue> environment;   // every variable, by its own name
     std::map<std::string, ConfigValue> command_line;  // by path
     std::set<std::string> free_sections;              // what names() was asked for
+    std::map<std::string, std::string> absent;        // by path: why it is no setting
     std::size_t files = 0;
 
     std::vector<EffectiveSetting> settings;
@@ -74,6 +75,8 @@ struct ConfigLayers::Impl {
     bool is_section(const std::string& path) const;
     // The declared path that was probably meant by `path`.
     std::optional<std::string> guess(std::string_view path) const;
+    // What is said of `path`, which is not declared.
+    std::string unknown_setting(std::string_view what, const std::string& path) const;
 };
 
 // "server.listen" -> "SLUICE__SERVER__LISTEN".

@@ -352,4 +352,8 @@ void ConfigReader::fail(std::string_view key, std::string message) {
     layers_.impl_->record(layers_.impl_->place_of(path), path, std::move(message));
 }
 
+void ConfigReader::explain_absent(std::string_view key, std::string message) {
+    layers_.impl_->absent.emplace(prefix_ + std::string(key), std::move(message));
+}
+
 }  // namespace sluice

@@ -145,6 +145,10 @@ class ConfigReader {
     // error is reported at the place that the key's value came from.
     void fail(std::string_view key, std::string message);
 
+    // For a key that people look for here although it is no setting: what is said in place of a
+    // guess when somebody sets it.
+    void explain_absent(std::string_view key, std::string message);
+
  private:
     ConfigReader(ConfigLayers& layers, std::string prefix);
     void read_integer(const Setting& setting, std::int64_t& field, std::int64_t min,

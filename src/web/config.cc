@@ -118,8 +118,12 @@ WebConfig WebConfig::read(ConfigReader& in) {
         ProviderSettings defaults;
         defaults.base_url = spec.default_base_url;
         defaults.timeout = spec.default_timeout;
-        c.providers.emplace(spec.name,
-                            ProviderSettings::read(providers.section(spec.name), defaults));
+        ConfigReader section = providers.section(spec.name);
+        for (const std::string_view key : {"api_key", "api_keys", "key", "keys"}) {
+            section.explain_absent(key, "keys are not kept in this file; set them in " +
+                                            std::string(spec.keys_variable));
+        }
+        c.providers.emplace(spec.name, ProviderSettings::read(section, defaults));
     }
     return c;
 }

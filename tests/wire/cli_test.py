@@ -54,6 +54,17 @@ def test_search_in_a_terminal(sluice):
     assert over_tcp.returncode == 0, over_tcp.stderr
 
 
+def test_commands_beside_a_gateway_need_only_its_data_directory(sluice):
+    good = sluice.config.read_text()
+    try:
+        sluice.write_config(good + "\n[nonsense]\nx = 1\n")
+        for command in (["search", "stoneware"], ["cache", "purge"]):
+            result = sluice.command(*command)
+            assert result.returncode == 0 and "sluice check" in result.stderr, (result.stdout, result.stderr)
+    finally:
+        sluice.write_config(good)
+
+
 def test_search_shows_what_went_wrong(sluice, upstream):
     upstream.control("serper", fixture="bad_request")
     result = sluice.command("search", "refused", "--trace")

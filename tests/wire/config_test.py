@@ -102,6 +102,7 @@ def test_a_value_that_only_its_owner_can_judge(tmp_path, key, value, expected):
     ("[server]\nlissten = 1\n", "bad.toml:2: server.lissten: unknown setting; did you mean server.listen?"),
     ("[sever]\nlisten = 1\n", "sever"), ("nonsense\n", "bad.toml:1"), ("[server]\nlisten = [\n", "bad.toml"),
     ("[server]\nthreads = 1\nthreads = 2\n", "bad.toml"), ("listen = '127.0.0.1:1'\n", "unknown setting"),
+    ("[providers.serper]\napi_keys = ['x']\n", "keys are not kept in this file; set them in SERPER_API_KEYS"),
     ("server = 5\n", "server"), ("\x00", "bad.toml"),
 ])
 def test_a_file_that_is_wrong(tmp_path, text, expected):

@@ -15,12 +15,8 @@ namespace {
 
 int purge(const ConfigOptions& options, bool as_json) {
     const SystemEnvironment environment;
-    const auto loaded = load_or_explain(options, environment);
-    if (!loaded) {
-        return 2;
-    }
     ServerCall call;
-    call.socket_path = admin_socket_path(loaded->config.data_dir);
+    call.socket_path = admin_socket_path(data_dir_of(options, environment));
     call.method = "POST";
     call.target = "/admin/cache/purge";
     const Result<ServerAnswer> answer = call_server(call);

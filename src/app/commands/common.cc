@@ -66,6 +66,17 @@ std::optional<LoadedConfig> load_or_explain(const ConfigOptions& options,
     return std::nullopt;
 }
 
+std::string data_dir_of(const ConfigOptions& options, const Environment& environment) {
+    LoadedConfig loaded = load_config(options.sources(), environment);
+    if (!loaded.errors.empty()) {
+        print_error(
+            "warning: the configuration has mistakes, which `sluice check` lists; the data "
+            "directory is taken to be " +
+            loaded.config.data_dir);
+    }
+    return std::move(loaded.config.data_dir);
+}
+
 void print(const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
 }

@@ -37,6 +37,10 @@ std::shared_ptr<bool> add_json_flag(CLI::App& command);
 std::optional<LoadedConfig> load_or_explain(const ConfigOptions& options,
                                             const Environment& environment);
 
+// The data directory, for a command that only talks to the gateway that uses it: mistakes in other
+// settings are that gateway's business and only warned of here.
+std::string data_dir_of(const ConfigOptions& options, const Environment& environment);
+
 void print(const std::string& text);            // to stdout
 void print_to_stderr(const std::string& text);  // as it is
 void print_error(const std::string& text);      // to stderr, after "sluice: ", with a line break

@@ -189,11 +189,7 @@ int search(const ConfigOptions& config_options, const SearchOptions& options) {
     call.token = Secret(options.token.empty() ? environment.get("SLUICE_TOKEN").value_or("")
                                               : options.token);
     if (call.url.empty()) {
-        const auto loaded = load_or_explain(config_options, environment);
-        if (!loaded) {
-            return 2;
-        }
-        call.socket_path = admin_socket_path(loaded->config.data_dir);
+        call.socket_path = admin_socket_path(data_dir_of(config_options, environment));
     }
     const Result<ServerAnswer> answer = call_server(call);
     if (!answer.ok()) {

@@ -6,6 +6,7 @@
 #include "surface/rest/search_fields.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -42,13 +43,49 @@ std::string shown(std::string_view name) {
     return "'" + text + "'";
 }
 
+// What other search services call some of our fields.
+std::optional<std::string_view> name_elsewhere(std::string_view name) {
+    struct Synonym {
+        std::string_view theirs;
+        std::string_view ours;
+    };
+    static constexpr auto kSynonyms = std::to_array<Synonym>({
+        {"q", "query"},
+        {"num", "max_results"},
+        {"count", "max_results"},
+        {"limit", "max_results"},
+        {"numResults", "max_results"},
+        {"num_results", "max_results"},
+        {"pageno", "page"},
+        {"offset", "page"},
+        {"gl", "country"},
+        {"hl", "locale"},
+        {"lang", "locale"},
+        {"language", "locale"},
+        {"time_range", "freshness"},
+        {"safesearch", "safe_search"},
+        {"include_answer", "answer"},
+        {"include_raw_content", "content"},
+    });
+    for (const Synonym& synonym : kSynonyms) {
+        if (synonym.theirs == name && find_field(synonym.ours) != nullptr) {
+            return synonym.ours;
+        }
+    }
+    return std::nullopt;
+}
+
 Error unknown_field(std::string_view name) {
     std::vector<std::string_view> known;
     for (const SearchField& field : search_fields()) {
         known.push_back(field.name);
     }
     std::string message = "unknown field " + shown(name);
-    if (auto guess = nearest(name, known)) {
+    auto guess = name_elsewhere(name);
+    if (!guess) {
+        guess = nearest(name, known);
+    }
+    if (guess) {
         message += "; did you mean '" + std::string(*guess) + "'?";
     }
     return invalid_request(std::move(message));

@@ -46,6 +46,7 @@ struct SampleConfig {
         SampleConfig c;
         in.text({"motto", "a line | shown to people"}, c.motto);
         ConfigReader server = in.section("server");
+        server.explain_absent("motto", "it stands at the top");
         server.list({"listen", "addresses to listen on"}, c.listen);
         server.size({"max_body_bytes", "a request's body", "MAX_BODY", false}, c.max_body, 1024,
                     std::size_t{1} << 30);
