@@ -342,7 +342,11 @@ long HttpTransfer::new_connections() const {
 
 Error HttpTransfer::error_of(int code) const {
     Error error{Code::kUnavailable, Blame::kProvider, {}, std::nullopt};
-    if (excess_ == Excess::kHead) {
+    // The latter is how libcurl reports a header line beyond its own bound of 100 KiB, which it
+    // reaches before the line gets here.
+    const bool head_too_large =
+        excess_ == Excess::kHead || (code == CURLE_OUT_OF_MEMORY && !head_complete_);
+    if (head_too_large) {
         error.code = Code::kPayloadTooLarge;
         error.message = "the answer's head is too large";
     } else if (excess_ == Excess::kBody || code == CURLE_FILESIZE_EXCEEDED) {

@@ -84,6 +84,8 @@ TEST_F(HttpClientTest, TurnsEveryMisbehaviourIntoAnError) {
         {"declares a gigabyte", declaring(1024 * kMiB, "x"), Code::kPayloadTooLarge},
         {"has a large header", with_headers({{"X-Large", std::string(70'000, 'h')}}),
          Code::kPayloadTooLarge},
+        {"has a header without end", with_headers({{"X-Large", std::string(300'000, 'h')}}),
+         Code::kPayloadTooLarge},
         {"has many headers", with_headers(many_headers), Code::kPayloadTooLarge},
     };
     for (const FailureCase& c : cases) {
@@ -98,7 +100,7 @@ TEST_F(HttpClientTest, TurnsEveryMisbehaviourIntoAnError) {
         EXPECT_EQ(client_->transfers_under_way(), 0U);
     }
     EXPECT_FALSE(sink_.contains("private"));
-    EXPECT_EQ(errors(Code::kPayloadTooLarge), 5);
+    EXPECT_EQ(errors(Code::kPayloadTooLarge), 6);
     EXPECT_EQ(counted("sluice_upstream_transfers"), 0);
 }
 
