@@ -1,6 +1,7 @@
 #include "obs/log.h"
 
 #include "base/json.h"
+#include "base/rfc3339.h"
 #include "obs/stderr.h"
 
 #include <spdlog/async_logger.h>
@@ -38,39 +39,6 @@ std::string_view to_string(Level level) {
             return "error";
     }
     return "error";
-}
-
-void append_padded(std::string& out, unsigned value, int width) {
-    char digits[4];
-    for (int i = width - 1; i >= 0; --i) {
-        digits[i] = static_cast<char>('0' + value % 10);
-        value /= 10;
-    }
-    out.append(digits, static_cast<std::size_t>(width));
-}
-
-// RFC 3339 in UTC with milliseconds, for years of four digits.
-std::string timestamp(WallTime time) {
-    const auto day = std::chrono::floor<std::chrono::days>(time);
-    const std::chrono::year_month_day date{day};
-    const std::chrono::hh_mm_ss clock{std::chrono::floor<Millis>(time - day)};
-    std::string out;
-    out.reserve(sizeof("2000-01-01T00:00:00.000Z"));
-    append_padded(out, static_cast<unsigned>(static_cast<int>(date.year())), 4);
-    out += '-';
-    append_padded(out, static_cast<unsigned>(date.month()), 2);
-    out += '-';
-    append_padded(out, static_cast<unsigned>(date.day()), 2);
-    out += 'T';
-    append_padded(out, static_cast<unsigned>(clock.hours().count()), 2);
-    out += ':';
-    append_padded(out, static_cast<unsigned>(clock.minutes().count()), 2);
-    out += ':';
-    append_padded(out, static_cast<unsigned>(clock.seconds().count()), 2);
-    out += '.';
-    append_padded(out, static_cast<unsigned>(clock.subseconds().count()), 3);
-    out += 'Z';
-    return out;
 }
 
 // The longest beginning of `text` of at most kMaxFieldBytes that does not split a UTF-8 sequence.
@@ -211,7 +179,7 @@ void Log::write(Level level, std::string_view event, LogFields fields) const {
     std::string line;
     JsonWriter json(line);
     json.begin_object();
-    json.field("ts", timestamp(clock_.wall_now()));
+    json.field("ts", rfc3339(clock_.wall_now(), DateDigits::kMilliseconds));
     json.field("level", to_string(level));
     json.field("event", event);
     for (const LogField& field : fields) {
