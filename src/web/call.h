@@ -5,17 +5,21 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/task.h"
+#include "guard/circuit.h"
 #include "io/http_client.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
+#include "web/blame.h"
 #include "web/config.h"
 #include "web/keys.h"
 #include "web/provider.h"
+#include "web/provider_state.h"
+#include "web/route.h"
 #include "web/types.h"
 
 #include <cstdint>
-#include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sluice::web {
@@ -35,43 +39,42 @@ struct CallResult {
     ProviderAnswer answer;  // with kAnswer and kEmpty
 };
 
+// The least that one attempt is given where the request's deadline leaves it. A time-out of an
+// attempt that had less, and less than the provider's own timeout, says nothing about the provider.
+inline constexpr Millis kMinAttempt{1'500};
+
 class ProviderCall {
  public:
     // References outlive it.
     ProviderCall(KeyPool& keys, io::HttpClient& http, const Clock& clock, const obs::Log& log,
                  obs::Metrics& metrics);
 
-    // Leases a key that is not in `tried_keys` (and adds the one it took), sends, judges, reports
-    // what was learned about the key, and releases it, on every path. Ends by `deadline`. There is
-    // always an attempt to show; without a usable key, or when the provider can't honour the
-    // request, nothing is sent. What is passed by reference outlives the task.
-    Task<CallResult> run(const Provider& provider, const WebConfig& config,
-                         const SearchRequest& request, Instant deadline,
-                         std::vector<std::string>& tried_keys);
+    // In this order: can the provider honour the request; does its circuit let a call through;
+    // lease a key that is not in `tried_keys` (and add it there); send; judge; report what was
+    // learned about the key and the provider; release. Everything reserved is given back on every
+    // path. Ends by `until`, and the provider has at most its own timeout. There is always an
+    // attempt to show, whether something was sent or not. What is passed by reference outlives the
+    // task.
+    Task<CallResult> run(Candidate candidate, const WebConfig& config, const SearchRequest& request,
+                         Instant until, std::vector<std::string>& tried_keys);
 
-    // How long until the first resting key of these providers may be used again; nothing when none
-    // rests.
-    std::optional<Millis> key_back_in(const std::vector<const Provider*>& providers) const;
+    // When the first resting key of `provider` may be used again; nothing when none rests.
+    std::optional<Instant> key_back_at(std::string_view provider) const;
 
  private:
-    struct ProviderMetrics {
-        obs::Histogram latency_ms;
-        std::map<Outcome, obs::Counter> outcomes;
-    };
-
-    CallResult passed_over(const Provider& provider, Outcome outcome, std::string detail);
-    void penalise(KeyLease& lease, const Provider& provider, const Verdict& verdict,
+    CallResult passed_over(ProviderState& state, Outcome outcome, std::string detail);
+    CallResult no_key(ProviderState& state);
+    CallResult left_alone(ProviderState& state);
+    CallResult judged(const Asked& asked, const Result<io::ClientResponse>& response,
+                      KeyLease& lease, const KeysConfig& penalties);
+    void penalise(KeyLease& lease, std::string_view provider, const Verdict& verdict,
                   const KeysConfig& penalties);
-    void fill_hits(ProviderAnswer& answer, const Provider& provider, const SearchRequest& request);
-    void count(const Provider& provider, Outcome outcome);
-    ProviderMetrics& metrics_of(const Provider& provider);
 
     KeyPool& keys_;
     io::HttpClient& http_;
     const Clock& clock_;
     const obs::Log& log_;
     obs::Metrics& registry_;
-    std::map<const Provider*, ProviderMetrics> metrics_;
     JsonReader reader_;
 };
 

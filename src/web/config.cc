@@ -110,6 +110,8 @@ WebConfig WebConfig::read(ConfigReader& in) {
     check_route(routing, "deep", c.route_deep);
     ConfigReader lanes = in.section("lanes");
     c.lanes = guard::LanesConfig::read(lanes);
+    ConfigReader circuit = in.section("circuit");
+    c.circuit = guard::CircuitConfig::read(circuit);
     c.cache = CacheConfig::read(in.section("cache"));
     c.keys = KeysConfig::read(in.section("keys"));
     ConfigReader providers = in.section("providers");

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/config_reader.h"
+#include "guard/circuit.h"
 #include "guard/lanes.h"
 #include "web/types.h"
 
@@ -45,6 +46,7 @@ struct WebConfig {
     std::vector<std::string> route_fast = {"serper", "brave", "google_cse"};
     std::vector<std::string> route_deep = {"tavily", "exa"};
     guard::LanesConfig lanes;
+    guard::CircuitConfig circuit;
     CacheConfig cache;
     KeysConfig keys;
     std::map<std::string, ProviderSettings, std::less<>> providers;  // every built-in one

@@ -35,6 +35,17 @@ const MetricSpec kAttempts{MetricType::kCounter,
                            "Calls to providers, and providers passed over, by how that ended.",
                            {"provider", "outcome"}};
 
+const MetricSpec kCircuitOpen{
+    MetricType::kGauge,
+    "sluice_web_circuit_open",
+    "1 while a provider is left alone after failures, its probe included; else 0.",
+    {"provider"}};
+
+const MetricSpec kCircuitTrips{MetricType::kCounter,
+                               "sluice_web_circuit_trips_total",
+                               "Times that a provider's circuit opened, failed probes included.",
+                               {"provider"}};
+
 const MetricSpec kSearches{
     MetricType::kCounter,
     "sluice_web_searches_total",
@@ -48,8 +59,8 @@ const MetricSpec kCacheEntries{
     MetricType::kGauge, "sluice_web_cache_entries", "Answers in the cache.", {}};
 
 std::vector<const MetricSpec*> web_metrics() {
-    return {&kCacheEvents, &kKeyPenalised, &kSchedulerShed, &kProviderLatency,
-            &kAttempts,    &kSearches,     &kCacheBytes,    &kCacheEntries};
+    return {&kCacheEvents, &kKeyPenalised, &kSchedulerShed, &kProviderLatency, &kAttempts,
+            &kCircuitOpen, &kCircuitTrips, &kSearches,      &kCacheBytes,      &kCacheEntries};
 }
 
 }  // namespace sluice::web

@@ -12,6 +12,8 @@ extern const obs::MetricSpec kKeyPenalised;     // gateway_key_penalised_total{p
 extern const obs::MetricSpec kSchedulerShed;    // gateway_scheduler_shed_total{lane}
 extern const obs::MetricSpec kProviderLatency;  // gateway_provider_latency_ms{provider}
 extern const obs::MetricSpec kAttempts;         // sluice_web_attempts_total{provider,outcome}
+extern const obs::MetricSpec kCircuitOpen;      // sluice_web_circuit_open{provider}
+extern const obs::MetricSpec kCircuitTrips;     // sluice_web_circuit_trips_total{provider}
 extern const obs::MetricSpec kSearches;         // sluice_web_searches_total{lane,outcome}
 extern const obs::MetricSpec kCacheBytes;       // sluice_web_cache_bytes
 extern const obs::MetricSpec kCacheEntries;     // sluice_web_cache_entries

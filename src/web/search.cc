@@ -1,10 +1,13 @@
 #include "web/search.h"
 
 #include "base/exception.h"
+#include "web/failover.h"
 #include "web/fingerprint.h"
 #include "web/metrics.h"
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <string>
@@ -66,6 +69,7 @@ Search::Search(Executor control, WebConfig config, access::Access& access, KeyPo
       log_(log),
       metrics_(metrics),
       cache_(config_.get()->cache),
+      providers_(config_.get()->circuit, log, metrics),
       call_(keys, http, clock, log, metrics),
       counters_(std::make_unique<Counters>(metrics)),
       lanes_(config_.get()->lanes, clock),
@@ -142,6 +146,7 @@ Task<SearchReply> Search::miss(std::shared_ptr<const SearchRequest> request, Fin
         served.answer = found->answer;
         served.degraded = found->degraded;
         served.attempts = found->attempts;
+        served.queued = found->queued;
         co_return SearchReply(std::move(served));
     } else {
         failure = std::get<Failure>(*landed.value());
@@ -160,6 +165,7 @@ Task<SearchReply> Search::miss(std::shared_ptr<const SearchRequest> request, Fin
             served.cached = true;
             served.stale = true;
             served.attempts = std::move(failure.attempts);
+            served.queued = failure.queued;
             co_return SearchReply(std::move(served));
         }
     }
@@ -183,7 +189,10 @@ Task<Result<Search::SharedResult>> Search::fly(std::shared_ptr<const SearchReque
     const Instant now = clock_.now();
     const Instant work_until =
         deadline - std::min<Duration>(kReplyMargin, std::max(deadline - now, Duration{}) / 10);
-    StrategyResult result = co_await run_failover(call_, clock_, *config, request, work_until);
+    const SearchWork work(call_, providers_, clock_, config, request, work_until);
+    StrategyResult result = co_await run_failover(work);
+    std::visit([&](auto& end) { end.queued = std::chrono::ceil<Millis>(ticket->waited()); },
+               result);
     // Remembered before anybody is told, so that whoever asks next finds it.
     const auto* found = std::get_if<Found>(&result);
     if (found != nullptr && !found->degraded && request->cache != CacheMode::kBypass) {
@@ -209,6 +218,9 @@ Task<Search::Overview> Search::gather() {
     Overview overview;
     overview.can_search = can_search(*config_.get(), keys_, clock_.now());
     overview.keys = keys_.counts(clock_.now());
+    for (const auto& state : providers_.all()) {
+        overview.providers.push_back({state->name(), state->circuit(clock_.now())});
+    }
     overview.cache = cache_.size();
     overview.flights = flights_.stats().flights;
     overview.fast = lanes_.stats(guard::LaneKind::kFast);

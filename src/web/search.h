@@ -18,9 +18,10 @@
 #include "web/cache.h"
 #include "web/call.h"
 #include "web/config.h"
-#include "web/failover.h"
 #include "web/fingerprint.h"
 #include "web/keys.h"
+#include "web/provider_state.h"
+#include "web/strategy.h"
 #include "web/types.h"
 
 #include <cstddef>
@@ -29,6 +30,7 @@
 #include <string>
 #include <string_view>
 #include <variant>
+#include <vector>
 
 namespace sluice::web {
 
@@ -52,7 +54,7 @@ class Search {
     ~Search();
 
     // Any thread. The views in `credentials` are read before this returns. A Failure carries what
-    // access::Access::admit() and run_failover() say, kNotCached when only the cache was to be
+    // access::Access::admit() and web/failure.h say, kNotCached when only the cache was to be
     // asked, and kOverloaded with retry_after when the lane or the table of flights is full. The
     // task ends by the lane's deadline, counted from context.started.
     SearchStart answer(SearchRequest request, const access::Credentials& credentials,
@@ -68,6 +70,11 @@ class Search {
     struct Overview {
         bool can_search = false;  // an enabled provider of a route has a key that may be used
         std::map<std::string, KeyPool::Counts> keys;  // by provider
+        struct Provider {
+            std::string_view name;
+            ProviderState::CircuitView circuit;
+        };
+        std::vector<Provider> providers;  // every one of this binary
         AnswerCache::Size cache;
         std::size_t flights = 0;
         guard::LaneStats fast;
@@ -102,6 +109,7 @@ class Search {
     const obs::Log& log_;
     obs::Metrics& metrics_;
     AnswerCache cache_;
+    ProviderStates providers_;
     ProviderCall call_;
     std::unique_ptr<Counters> counters_;
     guard::LaneGate lanes_;

@@ -89,6 +89,7 @@ enum class Outcome : std::uint8_t {
     kSkippedBudget,
     kCancelled,
 };
+inline constexpr std::size_t kOutcomeCount = static_cast<std::size_t>(Outcome::kCancelled) + 1;
 
 std::string_view to_string(Outcome outcome);
 // Whether a call was made at all.
@@ -169,6 +170,7 @@ struct Served {
     bool stale = false;
     bool degraded = false;  // empty, but some providers failed
     std::vector<Attempt> attempts = {};
+    Millis queued{};  // waited for a place in the lane
 };
 
 }  // namespace sluice::web

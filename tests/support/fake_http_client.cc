@@ -1,6 +1,12 @@
 #include "support/fake_http_client.h"
 
+#include "base/task.h"
+
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/this_coro.hpp>
+
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 namespace sluice::test {
@@ -40,7 +46,12 @@ Task<Result<io::ClientResponse>> FakeHttpClient::send(io::ClientRequest request)
     const FakeAnswer answer = responder_(request);
     const Instant ready = answer.stall ? Instant::max() : started + answer.delay;
     if (ready > started) {
-        co_await clock_.sleep_until(std::min(ready, request.deadline));
+        auto alarm = std::make_shared<Alarm>(co_await boost::asio::this_coro::executor);
+        co_await clock_.wait(alarm, std::min(ready, request.deadline));
+        const auto state = co_await boost::asio::this_coro::cancellation_state;
+        if (state.cancelled() != boost::asio::cancellation_type::none) {
+            co_return Error{Code::kCancelled, Blame::kCaller, "the caller left", {}};
+        }
     }
     if (ready > request.deadline) {
         co_return Error{Code::kTimeout, Blame::kProvider, "no answer in time", {}};

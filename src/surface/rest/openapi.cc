@@ -202,6 +202,8 @@ void write_answer_schema(JsonWriter& json) {
                    "A short written answer, where one was asked for and given.");
     json.key("results").begin_object().field("type", "array").key("items").begin_object();
     json.field("$ref", "#/components/schemas/Hit").end_object().end_object();
+    write_property(json, "queued_ms", "integer",
+                   "With `trace`: how long the search waited for a place in its lane.");
     json.key("attempts")
         .begin_object()
         .field("type", "array")
@@ -241,10 +243,14 @@ void write_attempt_schema(JsonWriter& json) {
         .value("null")
         .end_array();
     json.field("description", "Which key, by its id; null when none was taken.").end_object();
+    write_property(json, "egress", "string",
+                   "What the call went out through; absent when none was made.");
     write_property(json, "outcome", "string", "How it ended.");
     write_property(json, "blame", "string", "Whose fault a failure was.");
     write_property(json, "status", "integer", "HTTP status, where there was an answer.");
     write_property(json, "latency_ms", "integer", "How long it took.");
+    write_property(json, "waited_ms", "integer",
+                   "How long it waited before the call, for the provider's rate or for a key.");
     write_property(json, "detail", "string", "The provider's own words, shortened.");
     json.end_object().end_object();
 }

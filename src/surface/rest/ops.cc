@@ -1,6 +1,7 @@
 #include "surface/rest/ops.h"
 
 #include "base/json.h"
+#include "base/rfc3339.h"
 #include "surface/common/errors.h"
 #include "surface/common/responses.h"
 #include "surface/rest/openapi.h"
@@ -63,6 +64,29 @@ void write_providers(JsonWriter& json, const web::WebConfig& config) {
     json.end_object();
 }
 
+void write_circuits(JsonWriter& json, const web::Search::Overview& overview, WallTime wall_now) {
+    json.begin_object();
+    for (const auto& [name, circuit] : overview.providers) {
+        json.key(name).begin_object();
+        json.field("state", to_string(circuit.state));
+        if (circuit.reopens_in) {
+            json.field("reopens_at",
+                       rfc3339(wall_now + *circuit.reopens_in, DateDigits::kMilliseconds));
+        }
+        if (!circuit.reason.empty()) {
+            json.field("reason", circuit.reason);
+        }
+        json.end_object();
+    }
+    json.end_object();
+}
+
+// Calls go out directly: there is no endpoint to be chosen.
+void write_egress(JsonWriter& json) {
+    json.begin_object().field("policy", "direct");
+    json.key("endpoints").begin_object().end_object().end_object();
+}
+
 }  // namespace
 
 OpsDoor::OpsDoor(web::Search& search, access::Access& access, const obs::Metrics& metrics,
@@ -120,6 +144,10 @@ Task<io::HttpResponse> OpsDoor::render_status() {
                std::chrono::duration_cast<std::chrono::seconds>(clock_.now() - started_).count());
     json.key("scheduler");
     write_scheduler(json, overview, config->lanes);
+    json.key("circuits");
+    write_circuits(json, overview, clock_.wall_now());
+    json.key("egress");
+    write_egress(json);
     json.key("cache");
     write_cache(json, overview.cache, config->cache);
     json.key("keys").begin_object();

@@ -38,6 +38,9 @@ void write_attempts(JsonWriter& json, const std::vector<web::Attempt>& attempts)
         } else {
             json.value(attempt.key_id);
         }
+        if (!attempt.egress.empty()) {
+            json.field("egress", attempt.egress);
+        }
         json.field("outcome", to_string(attempt.outcome));
         if (attempt.blame) {
             json.field("blame", to_string(*attempt.blame));
@@ -46,6 +49,9 @@ void write_attempts(JsonWriter& json, const std::vector<web::Attempt>& attempts)
             json.field("status", attempt.status);
         }
         json.field("latency_ms", attempt.latency.count());
+        if (attempt.waited > Millis::zero()) {
+            json.field("waited_ms", attempt.waited.count());
+        }
         if (!attempt.detail.empty()) {
             json.field("detail", attempt.detail);
         }
@@ -69,6 +75,7 @@ io::HttpResponse render(const web::Served& served, const RequestFacts& facts, In
     }
     json.field("elapsed_ms", elapsed_ms(facts.context, now));
     if (facts.trace) {
+        json.field("queued_ms", served.queued.count());
         write_attempts(json, served.attempts);
     }
     json.end_object();
@@ -82,6 +89,7 @@ io::HttpResponse render(const web::Failure& failure, const RequestFacts& facts) 
     if (facts.trace) {
         JsonWriter json(attempts);
         json.begin_object();
+        json.field("queued_ms", failure.queued.count());
         write_attempts(json, failure.attempts);
         json.end_object();
         // Without its braces it is a further member of the problem.

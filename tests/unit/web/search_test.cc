@@ -2,9 +2,10 @@
 // blamed.
 #include "web/search.h"
 
+#include "replies.h"
 #include "support/web_harness.h"
-#include "web/failover.h"
 #include "web/metrics.h"
+#include "web/provider_run.h"
 
 #include <gtest/gtest.h>
 
@@ -17,29 +18,6 @@ namespace {
 using namespace std::chrono_literals;
 using test::FakeAnswer;
 using test::WebHarness;
-
-bool is_serper(const io::ClientRequest& request) {
-    return request.url.find("serper") != std::string::npos;
-}
-
-const Served& served(const SearchReply& reply) {
-    EXPECT_TRUE(std::holds_alternative<Served>(reply))
-        << (std::holds_alternative<Failure>(reply) ? std::get<Failure>(reply).error.message : "");
-    return std::get<Served>(reply);
-}
-
-const Failure& failed(const SearchReply& reply) {
-    EXPECT_TRUE(std::holds_alternative<Failure>(reply));
-    return std::get<Failure>(reply);
-}
-
-std::vector<std::string> trail(const std::vector<Attempt>& attempts) {
-    std::vector<std::string> words;
-    for (const Attempt& attempt : attempts) {
-        words.push_back(attempt.provider + ":" + std::string(to_string(attempt.outcome)));
-    }
-    return words;
-}
 
 class SearchTest : public testing::Test {
  protected:
@@ -389,25 +367,22 @@ TEST_F(SearchTest, QueryAndKeysStayOutOfLogsAndMetrics) {
     EXPECT_EQ(h.metrics.expose().find("serper-key-number-one"), std::string::npos);
 }
 
-// The share of time: at least a second and a half, at most the provider's own, never past the end.
-TEST(AttemptDeadlineTest, SharesTheTimeLeft) {
+// The share of time: at least a second and a half, never past the end.
+TEST(AttemptUntilTest, SharesTheTimeLeft) {
     const Instant now{1000s};
     struct Row {
         Duration remaining;
         std::size_t left;
-        Millis timeout;
         Duration expected;
     };
-    for (const Row& row : std::vector<Row>{{10s, 2, 8s, 5s},
-                                           {10s, 1, 8s, 8s},
-                                           {10s, 4, 8s, 2500ms},
-                                           {2s, 4, 8s, 1500ms},
-                                           {1s, 4, 8s, 1s},
-                                           {10s, 2, 1s, 1s},
-                                           {0s, 2, 8s, 0s},
-                                           {10s, 0, 60s, 10s}}) {
-        EXPECT_EQ(attempt_deadline(now, now + row.remaining, row.left, row.timeout),
-                  now + row.expected);
+    for (const Row& row : std::vector<Row>{{10s, 2, 5s},
+                                           {10s, 1, 10s},
+                                           {10s, 4, 2500ms},
+                                           {2s, 4, 1500ms},
+                                           {1s, 4, 1s},
+                                           {0s, 2, 0s},
+                                           {10s, 0, 10s}}) {
+        EXPECT_EQ(attempt_until(now, now + row.remaining, row.left), now + row.expected);
     }
 }
 

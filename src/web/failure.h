@@ -1,0 +1,32 @@
+// From the trail of a search that nobody answered to its error: what kept the providers from
+// answering decides the code, whose fault it is, and what the message advises.
+#pragma once
+
+#include "base/result.h"
+#include "web/route.h"
+#include "web/strategy.h"
+#include "web/types.h"
+
+#include <vector>
+
+namespace sluice::web {
+
+// How soon a caller may try again after providers failed.
+inline constexpr Millis kRetryAfterFailure{5'000};
+
+// Whether an empty answer may be missing something, since somebody else could not be heard.
+bool somebody_failed(const std::vector<Attempt>& trail);
+
+// kUpstreamFailed when a provider failed or is left alone after failures, kInvalidRequest when none
+// can do what is asked, kNoUsableKey when keys are what is missing or nobody of the route is
+// enabled. retry_after is when the first of them may be asked again, where that is known.
+Error nobody_answered(const SearchWork& work, const std::vector<Candidate>& route,
+                      const std::vector<Attempt>& trail);
+
+// kDeadlineExceeded.
+Error deadline_passed();
+
+// kQueryRejected: `attempt` is the one that stopped the search.
+Error refused_by(const Attempt& attempt);
+
+}  // namespace sluice::web

@@ -1,0 +1,33 @@
+// One provider's part of a search: its keys, one after another, until it answers, is empty, fails
+// or the caller is at fault. What failover, merge and hedge have in common. Belongs to the control
+// loop.
+#pragma once
+
+#include "base/clock.h"
+#include "base/task.h"
+#include "web/call.h"
+#include "web/route.h"
+#include "web/strategy.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace sluice::web {
+
+// The share of the time left that one attempt may take: the remaining time divided by the providers
+// left, at least kMinAttempt, never past `deadline`.
+Instant attempt_until(Instant now, Instant deadline, std::size_t providers_left);
+
+struct ProviderRun {
+    // kNextKey: there may be further keys, but the attempts or the time for them are used up.
+    Step step = Step::kNextProvider;
+    ProviderAnswer answer;  // with kAnswer and kEmpty
+};
+
+// Adds each attempt to `trail`. `providers_left` are those that the search may still ask, this one
+// included: each is left an attempt and its share of the time. Ends by the work's deadline, and
+// starts nothing after it. What is passed by reference outlives the task.
+Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate,
+                               std::size_t providers_left, std::vector<Attempt>& trail);
+
+}  // namespace sluice::web

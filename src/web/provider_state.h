@@ -1,0 +1,79 @@
+// What the gateway has learned about each provider while the process runs: whether it may be called
+// now and how its calls end. A reload changes none of it. Belongs to the control loop; holds no
+// clock.
+#pragma once
+
+#include "base/clock.h"
+#include "guard/circuit.h"
+#include "obs/log.h"
+#include "obs/metrics.h"
+#include "web/provider.h"
+#include "web/types.h"
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::web {
+
+class ProviderState {
+ public:
+    // References outlive it.
+    ProviderState(const Provider& provider, guard::CircuitConfig circuit, const obs::Log& log,
+                  obs::Metrics& metrics);
+
+    const Provider& provider() const { return provider_; }
+    std::string_view name() const { return provider_.spec().name; }
+
+    // Leave to make one call; nothing while the circuit keeps calls away.
+    std::optional<guard::CircuitPass> try_enter(Instant now) { return circuit_.try_enter(now); }
+    // What the call of `pass` said about the provider. A call that said nothing about it just drops
+    // its pass.
+    void succeeded(guard::CircuitPass& pass, Instant now);
+    // `reason` is shown to operators: an outcome and a status, nothing that the provider wrote.
+    void failed(guard::CircuitPass& pass, std::string reason, Instant now);
+
+    struct CircuitView {
+        guard::CircuitState state = guard::CircuitState::kClosed;
+        std::optional<Duration> reopens_in = {};  // while open
+        std::string reason = {};                  // the failure that opened it; while not closed
+    };
+    CircuitView circuit(Instant now) const;
+
+    // One attempt that ended so, made or passed over.
+    void count(Outcome outcome);
+    // The time from sending to the complete answer, or to giving up.
+    void observe_latency(Millis latency);
+
+ private:
+    void report(guard::CircuitPass& pass, guard::CallOutcome outcome, Instant now);
+
+    const Provider& provider_;
+    guard::Circuit circuit_;
+    std::string reason_;
+    const obs::Log& log_;
+    obs::Metrics& registry_;
+    obs::Histogram latency_ms_;
+    obs::Gauge circuit_open_;
+    obs::Counter circuit_trips_;
+    std::array<std::optional<obs::Counter>, kOutcomeCount> outcomes_;  // made when first needed
+};
+
+// One for each provider of this binary.
+class ProviderStates {
+ public:
+    ProviderStates(guard::CircuitConfig circuit, const obs::Log& log, obs::Metrics& metrics);
+
+    // Null: this binary has no such provider.
+    ProviderState* find(std::string_view name) const;
+    const std::vector<std::unique_ptr<ProviderState>>& all() const { return states_; }
+
+ private:
+    std::vector<std::unique_ptr<ProviderState>> states_;
+};
+
+}  // namespace sluice::web

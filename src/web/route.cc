@@ -1,0 +1,30 @@
+#include "web/route.h"
+
+#include <algorithm>
+#include <string>
+
+namespace sluice::web {
+
+std::vector<Candidate> resolve_route(const ProviderStates& states, const WebConfig& config,
+                                     const SearchRequest& request) {
+    const std::vector<std::string>& names =
+        request.providers.empty() ? config.route(request.lane) : request.providers;
+    std::vector<Candidate> route;
+    route.reserve(names.size());
+    for (const std::string& name : names) {
+        ProviderState* state = states.find(name);
+        if (state == nullptr) {
+            continue;
+        }
+        const ProviderSettings& settings = config.provider(name);
+        const bool listed = std::any_of(route.begin(), route.end(), [&](const Candidate& other) {
+            return other.state == state;
+        });
+        if (settings.enabled && !listed) {
+            route.push_back({state, &settings});
+        }
+    }
+    return route;
+}
+
+}  // namespace sluice::web

@@ -1,0 +1,67 @@
+// What every strategy is given and gives back. A strategy decides whom of a route to ask when; the
+// asking itself is web/provider_run.h.
+#pragma once
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/task.h"
+#include "web/call.h"
+#include "web/config.h"
+#include "web/provider_state.h"
+#include "web/types.h"
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace sluice::web {
+
+// Attempts of one request at most, so that a pool of a thousand refused keys is not walked in one
+// go.
+inline constexpr std::size_t kMaxAttempts = 32;
+
+// One search under way. Cheap to copy; the references outlive every copy.
+struct SearchWork {
+    ProviderCall& call;
+    const ProviderStates& providers;
+    Clock& clock;
+    std::shared_ptr<const WebConfig> config;  // in force from its beginning to its end
+    std::shared_ptr<const SearchRequest> request;
+    Instant deadline;
+
+    // No aggregate: see the rules in base/task.h.
+    SearchWork(ProviderCall& c, const ProviderStates& p, Clock& k,
+               std::shared_ptr<const WebConfig> settings,
+               std::shared_ptr<const SearchRequest> asked, Instant until)
+        : call(c),
+          providers(p),
+          clock(k),
+          config(std::move(settings)),
+          request(std::move(asked)),
+          deadline(until) {}
+};
+
+// What a strategy found, shared by everybody who waited for it.
+struct Found {
+    std::shared_ptr<const SearchAnswer> answer;
+    std::vector<Attempt> attempts;
+    bool degraded = false;  // something is missing that a provider would have given: not to be kept
+    Millis queued{};        // waited for a place in the lane
+};
+
+// A failed strategy still has its trail.
+struct Failure {
+    Error error;
+    std::vector<Attempt> attempts;
+    Millis queued{};
+};
+
+using StrategyResult = std::variant<Found, Failure>;
+
+// The answer of one provider as it is shared and kept.
+std::shared_ptr<const SearchAnswer> make_answer(const SearchRequest& request,
+                                                std::string_view provider, ProviderAnswer found);
+
+}  // namespace sluice::web
