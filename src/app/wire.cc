@@ -26,6 +26,7 @@
 #include <exception>
 #include <filesystem>
 #include <future>
+#include <memory>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -129,7 +130,8 @@ struct Gateway::Parts {
     asio::io_context control{1};  // the control loop, and the server's first thread
     io::CurlHttpClient http;
     TaskScope tasks;
-    asio::cancellation_signal stop_watch;
+    const std::shared_ptr<asio::cancellation_signal> stop_watch =
+        std::make_shared<asio::cancellation_signal>();
     access::TokenTable tokens;
     std::unique_ptr<io::SqliteStore> token_file;
     std::unique_ptr<access::SqliteTokenStore> token_store;
@@ -209,7 +211,7 @@ Task<void> Gateway::Parts::stop_tasks() {
         co_await search->stop();
     }
     tasks.close();
-    stop_watch.emit(asio::cancellation_type::terminal);
+    stop_watch->emit(asio::cancellation_type::terminal);
     co_await tasks.join();
 }
 

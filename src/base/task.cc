@@ -53,6 +53,25 @@ struct TaskScope::State {
     bool closed = false;
 };
 
+namespace {
+
+// What co_spawn() starts. It lives in the outermost frame, which is the last part of a task to go:
+// handlers inside the signal are used until then, so neither the task nor its completion handler
+// may own it.
+class CancellableTask {
+ public:
+    CancellableTask(Task<void> task, std::shared_ptr<asio::cancellation_signal> signal)
+        : task_(std::move(task)), signal_(std::move(signal)) {}
+
+    Task<void> operator()() { return std::move(task_); }
+
+ private:
+    Task<void> task_;
+    std::shared_ptr<asio::cancellation_signal> signal_;
+};
+
+}  // namespace
+
 TaskScope::TaskScope(Executor executor, std::function<void(std::exception_ptr)> on_exception)
     : state_(std::make_shared<State>(std::move(executor), std::move(on_exception))) {}
 
@@ -70,15 +89,16 @@ bool TaskScope::spawn(Task<void> task) {
     return true;
 }
 
-bool TaskScope::spawn(Task<void> task, asio::cancellation_signal& signal) {
+bool TaskScope::spawn(Task<void> task, std::shared_ptr<asio::cancellation_signal> signal) {
     if (state_->closed) {
         return false;
     }
     state_->running += 1;
+    const asio::cancellation_slot slot = signal->slot();
     asio::co_spawn(
-        state_->executor, std::move(task),
+        state_->executor, CancellableTask(std::move(task), std::move(signal)),
         asio::bind_cancellation_slot(
-            signal.slot(), [state = state_](const std::exception_ptr& e) { state->finished(e); }));
+            slot, [state = state_](const std::exception_ptr& e) { state->finished(e); }));
     return true;
 }
 

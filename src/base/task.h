@@ -8,6 +8,7 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/this_coro.hpp>
 
 #include <cstddef>
 #include <exception>
@@ -39,9 +40,9 @@ class TaskScope {
     // close().
     bool spawn(Task<void> task);
 
-    // As spawn(); the task can be cancelled through `signal`, which must outlive it and be emitted
-    // on the scope's thread.
-    bool spawn(Task<void> task, boost::asio::cancellation_signal& signal);
+    // As spawn(); the task can be cancelled through `signal`, emitted on the scope's thread. The
+    // task keeps it alive to its very end.
+    bool spawn(Task<void> task, std::shared_ptr<boost::asio::cancellation_signal> signal);
 
     // From here on spawn() refuses.
     void close();
@@ -70,6 +71,9 @@ Task<void> store_result(Task<T> task, std::optional<T>& out) {
 
 template <class T>
 Task<T> run_on(Executor executor, Task<T> task) {
+    if (executor == co_await boost::asio::this_coro::executor) {
+        co_return co_await std::move(task);
+    }
     std::optional<T> result;
     co_await run_on(std::move(executor), store_result(std::move(task), result));
     co_return std::move(*result);

@@ -1,10 +1,6 @@
 #include "guard/singleflight.h"
 
-#include <boost/asio/as_tuple.hpp>
-#include <boost/asio/bind_cancellation_slot.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
+#include <boost/asio/error.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <string>
@@ -16,23 +12,13 @@ namespace asio = boost::asio;
 // When all flights are taken, one has landed in about this time.
 constexpr Millis kRetryAfterOverload{1000};
 
-Task<std::exception_ptr> run_cancellable(Task<void> task, asio::cancellation_signal& signal) {
-    // A task of its own, with the signal owned by who awaits it: the signal's handlers are used
-    // until the very end of that task, so it must not own the signal itself.
-    const auto executor = co_await asio::this_coro::executor;
-    auto [error] = co_await asio::co_spawn(
-        executor, std::move(task),
-        asio::bind_cancellation_slot(signal.slot(), asio::as_tuple(asio::use_awaitable)));
-    co_return error;
-}
-
 void cancel(asio::cancellation_signal& signal) {
     signal.emit(asio::cancellation_type::terminal);
 }
 
-bool is_cancellation(const std::exception_ptr& error) {
+bool is_cancellation() {
     try {
-        std::rethrow_exception(error);
+        throw;
     } catch (const boost::system::system_error& e) {
         return e.code() == asio::error::operation_aborted;
     } catch (...) {

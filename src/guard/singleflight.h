@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <functional>
 #include <list>
 #include <memory>
@@ -29,11 +28,9 @@ struct FlightStats {
 
 namespace detail {
 
-// Runs `task`, which can be cancelled through `signal`, on the caller's executor. Returns what it
-// threw. Cancelling the caller does not reach the task.
-Task<std::exception_ptr> run_cancellable(Task<void> task, boost::asio::cancellation_signal& signal);
 void cancel(boost::asio::cancellation_signal& signal);
-bool is_cancellation(const std::exception_ptr& error);
+// Of the exception that is being handled.
+bool is_cancellation();
 
 Error too_many_flights(std::size_t max_flights);
 Error flights_closed();
@@ -51,18 +48,16 @@ Error flight_failed();
 template <class Key, class Value, class Hash = std::hash<Key>>
 class SingleFlight {
  public:
-    // Called once, to start the work. What it captures lives as long as the work. It is an ordinary
-    // function that returns a coroutine, not a coroutine itself.
-    using Work = std::function<Task<Result<Value>>()>;
-
     // At most `max_flights` run at once.
     SingleFlight(TaskScope& scope, Clock& clock, std::size_t max_flights)
         : clock_(clock), state_(std::make_shared<State>(scope, max_flights)) {}
     SingleFlight(const SingleFlight&) = delete;
     SingleFlight& operator=(const SingleFlight&) = delete;
 
-    // The result of the flight of `key`, which `work` starts if there is none. A failure is a
-    // result and goes to everybody who waits; the next request starts a new flight.
+    // The result of the flight of `key`. If there is none, `make_work()` is called once for the
+    // Task<Result<Value>> that is the work; it is an ordinary function, not a coroutine, and is
+    // destroyed before the work ends. A failure is a result and goes to everybody who waits; the
+    // next request starts a new flight.
     //
     // Only this caller is affected by its own deadline (kDeadlineExceeded) and its own cancellation
     // (kCancelled; as always its next asynchronous operation throws). The work runs with the
@@ -71,11 +66,12 @@ class SingleFlight {
     //
     // kOverloaded when there is no room for another flight, kUnavailable when the scope is closed.
     // An exception that leaves the work is kInternal for everybody and is reported by the scope.
-    Task<Result<Value>> run(Key key, Instant deadline, Work work) {
+    template <class MakeWork>
+    Task<Result<Value>> run(Key key, Instant deadline, MakeWork make_work) {
         if (deadline <= clock_.now()) {
             co_return detail::waited_too_long();
         }
-        CO_TRY(const std::shared_ptr<Flight> flight, board(std::move(key), std::move(work)));
+        CO_TRY(const std::shared_ptr<Flight> flight, board(std::move(key), make_work));
         Seat seat(state_, flight);
         WaitEnd end = WaitEnd::kSet;
         if (!flight->outcome) {
@@ -194,7 +190,8 @@ class SingleFlight {
         std::shared_ptr<Flight> flight_;
     };
 
-    Result<std::shared_ptr<Flight>> board(Key key, Work work) {
+    template <class MakeWork>
+    Result<std::shared_ptr<Flight>> board(Key key, MakeWork& make_work) {
         State& state = *state_;
         if (const auto it = state.boarding.find(key); it != state.boarding.end()) {
             state.stats.joined += 1;
@@ -209,7 +206,8 @@ class SingleFlight {
         state.stats.started += 1;
         // On this thread the work starts at once: it may have run up to its first wait, or even to
         // its end, before spawn() returns, and it can be cancelled from then on.
-        if (!state.scope.spawn(fly(state_, flight, std::move(work)))) {
+        std::shared_ptr<boost::asio::cancellation_signal> signal(flight, &flight->signal);
+        if (!state.scope.spawn(fly(state_, flight, make_work()), std::move(signal))) {
             state.close(*flight);
             state.stats.flights -= 1;
             state.stats.started -= 1;
@@ -218,20 +216,17 @@ class SingleFlight {
         return flight;
     }
 
-    static Task<void> fly(std::shared_ptr<State> state, std::shared_ptr<Flight> flight, Work work) {
+    static Task<void> fly(std::shared_ptr<State> state, std::shared_ptr<Flight> flight,
+                          Task<Result<Value>> work) {
         const Landing landing(std::move(state), flight);
-        std::optional<Result<Value>> result;
-        const std::exception_ptr error =
-            co_await detail::run_cancellable(store_result(work(), result), flight->signal);
-        if (result) {
-            flight->publish(std::move(*result));
-            co_return;
+        try {
+            flight->publish(co_await std::move(work));
+        } catch (...) {
+            if (detail::is_cancellation()) {
+                flight->publish(detail::flight_cancelled());
+            }
+            throw;
         }
-        if (detail::is_cancellation(error)) {
-            flight->publish(detail::flight_cancelled());
-            co_return;
-        }
-        std::rethrow_exception(error);
     }
 
     Clock& clock_;

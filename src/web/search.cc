@@ -9,7 +9,6 @@
 #include <array>
 #include <chrono>
 #include <exception>
-#include <functional>
 #include <string>
 #include <utility>
 
@@ -131,10 +130,8 @@ Task<SearchReply> Search::miss(std::shared_ptr<const SearchRequest> request, Fin
         counters_->bypass.add();
         landed = co_await fly(request, key, deadline);
     } else {
-        std::function<Task<Result<SharedResult>>()> work = [this, request, key, deadline] {
-            return fly(request, key, deadline);
-        };
-        landed = co_await flights_.run(key, deadline, std::move(work));
+        const auto work = [this, &request, &key, deadline] { return fly(request, key, deadline); };
+        landed = co_await flights_.run(key, deadline, work);
     }
 
     Failure failure;

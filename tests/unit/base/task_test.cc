@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -82,7 +83,7 @@ TEST_F(TaskScopeTest, JoinOfAnEmptyScopeCompletesAtOnce) {
 }
 
 TEST_F(TaskScopeTest, RefusesTasksAfterClose) {
-    asio::cancellation_signal signal;
+    const auto signal = std::make_shared<asio::cancellation_signal>();
     scope_.close();
     EXPECT_FALSE(scope_.spawn(sleep(clock_, 1s)));
     EXPECT_FALSE(scope_.spawn(sleep(clock_, 1s), signal));
@@ -93,13 +94,13 @@ TEST_F(TaskScopeTest, RefusesTasksAfterClose) {
 
 // A bug in a task must show in the log; a cancelled task is not one.
 TEST_F(TaskScopeTest, ReportsExceptionsButNotCancellation) {
-    asio::cancellation_signal signal;
+    const auto signal = std::make_shared<asio::cancellation_signal>();
     EXPECT_TRUE(scope_.spawn(throw_logic_error()));
     EXPECT_TRUE(scope_.spawn(sleep(clock_, 1h), signal));
     run_ready(io_);
     EXPECT_EQ(reported_, "a bug;");
     EXPECT_EQ(scope_.running(), 1u);
-    signal.emit(asio::cancellation_type::terminal);
+    signal->emit(asio::cancellation_type::terminal);
     run_ready(io_);
     EXPECT_EQ(reported_, "a bug;");
     EXPECT_EQ(scope_.running(), 0u);

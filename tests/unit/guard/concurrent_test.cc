@@ -201,9 +201,8 @@ Task<void> client(Executor control, Flights* flights, Clock* clock, int seed,
     SeededRandom random(static_cast<std::uint64_t>(seed));
     for (int i = 0; i < 500; ++i) {
         const int key = static_cast<int>(random.below(4));
-        Flights::Work start = [key, runs] { return work(key, runs); };
-        auto answer =
-            co_await run_on(control, flights->run(key, clock->now() + 1h, std::move(start)));
+        const auto start = [key, runs] { return work(key, runs); };
+        auto answer = co_await run_on(control, flights->run(key, clock->now() + 1h, start));
         *right += answer.ok() && **answer == key ? 1 : 0;
     }
 }

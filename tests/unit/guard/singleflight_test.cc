@@ -62,7 +62,7 @@ struct Caller {
 
 Task<void> call(Flights& flights, Clock& clock, int key, Duration patience,
                 std::shared_ptr<Job> job, std::shared_ptr<Caller> caller) {
-    Flights::Work work = [&clock, job] { return work_on(clock, job); };
+    const auto work = [&clock, job] { return work_on(clock, job); };
     auto answer = co_await flights.run(key, clock.now() + patience, std::move(work));
     caller->answer = std::move(answer);
 }
