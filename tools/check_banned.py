@@ -67,7 +67,6 @@ BANS = (
         "the server starts no other programs"),
     Ban(r"\bco_spawn\s*\(", "TaskScope::spawn counts the task and reports what it throws",
         ("src/base/task.cc",
-         "src/guard/singleflight.cc",  # awaited on the spot, with a signal
          "src/io/http_session.cc"),  # the session waits for its reply
         beside=("src/app",)),  # which owns the loops and waits for them
     Ban(r"\.detach\s*\(\s*\)|\basio::detached\b|\bstd::async\b",
