@@ -66,6 +66,11 @@ std::optional<guard::CallOutcome> said_about_provider(const CallResult& result, 
     return guard::CallOutcome::kFailure;
 }
 
+// Whether the call was given up on our side, so that the provider does not know of it.
+bool never_left(const Result<io::ClientResponse>& response) {
+    return !response.ok() && response.error().blame == Blame::kGateway;
+}
+
 // "server_error (HTTP 503)".
 std::string reason_of(const Attempt& attempt) {
     std::string reason(to_string(attempt.outcome));
@@ -87,8 +92,8 @@ void report(ProviderState& state, guard::CircuitPass& pass, const CallResult& re
 
 }  // namespace
 
-ProviderCall::ProviderCall(KeyPool& keys, io::HttpClient& http, const Clock& clock,
-                           const obs::Log& log, obs::Metrics& metrics)
+ProviderCall::ProviderCall(KeyPool& keys, io::HttpClient& http, Clock& clock, const obs::Log& log,
+                           obs::Metrics& metrics)
     : keys_(keys),
       http_(http),
       clock_(clock),
@@ -97,39 +102,86 @@ ProviderCall::ProviderCall(KeyPool& keys, io::HttpClient& http, const Clock& clo
       reader_(kAnswerLimits) {}
 
 Task<CallResult> ProviderCall::run(Candidate candidate, const WebConfig& config,
-                                   const SearchRequest& request, Instant until,
+                                   const SearchRequest& request, CallTerms terms,
                                    std::vector<std::string>& tried_keys) {
     ProviderState& state = *candidate.state;
     const Provider& provider = state.provider();
     if (auto constraint = unmet_constraint(provider.spec().can, request)) {
         co_return passed_over(state, Outcome::kSkippedCapability, std::string(*constraint));
     }
-    std::optional<guard::CircuitPass> pass = state.try_enter(clock_.now());
+    const Instant begun = clock_.now();
+    std::optional<guard::CircuitPass> pass = state.try_enter(begun);
     if (!pass) {
         co_return left_alone(state);
     }
-    auto lease = keys_.lease(state.name(), tried_keys, clock_.now());
-    if (!lease) {
-        co_return no_key(state);
+    std::optional<RateTurn> turn =
+        state.rate().take(candidate.settings->rate, begun, terms.latest_start(begun));
+    if (!turn) {
+        co_return no_turn(candidate);
+    }
+    bool waited = false;
+    if (turn->at() > begun) {
+        if (!has_key_by(turn->at(), state.name(), terms, tried_keys)) {
+            co_return no_key(state);
+        }
+        waited = true;
+        state.count_wait_for_turn();
+        co_await clock_.sleep_until(turn->at());
+    }
+    std::optional<KeyLease> lease = keys_.lease(state.name(), tried_keys, clock_.now());
+    while (!lease) {
+        const std::optional<Instant> soon = key_soon(state.name(), terms, tried_keys);
+        if (!soon) {
+            co_return no_key(state);
+        }
+        waited = true;
+        state.count_wait_for_key();
+        co_await clock_.sleep_until(*soon);
+        if (auto again = keys_.lease(state.name(), tried_keys, clock_.now())) {
+            lease.emplace(*std::move(again));
+        }
+    }
+    Millis wait{};
+    if (waited) {
+        // Others were heard meanwhile: what they learned counts.
+        pass.reset();
+        pass = state.try_enter(clock_.now());
+        if (!pass) {
+            co_return left_alone(state);
+        }
+        wait = std::chrono::duration_cast<Millis>(clock_.now() - begun);
     }
     tried_keys.push_back(lease->key().id);
+    Admission admission{*std::move(pass), *std::move(turn), *std::move(lease), wait};
+    co_return co_await send(candidate, config, request, terms.until, std::move(admission));
+}
 
-    io::ClientRequest call = provider.build(request, lease->key(), candidate.settings->base_url);
+Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config,
+                                    const SearchRequest& request, Instant until, Admission in) {
+    ProviderState& state = *candidate.state;
+    const Provider& provider = state.provider();
+    const Millis timeout = candidate.settings->timeout;
+    io::ClientRequest call = provider.build(request, in.lease.key(), candidate.settings->base_url);
     const Instant sent = clock_.now();
-    call.deadline = std::min<Instant>(until, sent + candidate.settings->timeout);
-    const bool short_time = was_short(call.deadline - sent, candidate.settings->timeout);
+    call.deadline = std::min<Instant>(until, sent + timeout);
+    const bool short_time = was_short(call.deadline - sent, timeout);
+    in.turn.use();
     const Result<io::ClientResponse> response = co_await http_.send(std::move(call));
 
     const Instant received = clock_.now();
-    const Asked asked{provider, request, lease->key()};
-    CallResult result = judged(asked, response, *lease, config.keys);
+    if (never_left(response)) {
+        in.turn.give_back();
+    }
+    const Asked asked{provider, request, in.lease.key()};
+    CallResult result = judged(asked, response, in.lease, config.keys);
     result.attempt.provider = state.name();
-    result.attempt.key_id = lease->key().id;
+    result.attempt.key_id = in.lease.key().id;
     result.attempt.egress = kDirect;
+    result.attempt.waited = in.waited;
     result.attempt.latency = std::chrono::duration_cast<Millis>(received - sent);
     state.observe_latency(result.attempt.latency);
     state.count(result.attempt.outcome);
-    report(state, *pass, result, short_time, received);
+    report(state, in.pass, result, short_time, received);
     co_return result;
 }
 
@@ -169,6 +221,43 @@ CallResult ProviderCall::left_alone(ProviderState& state) {
     return result;
 }
 
+CallResult ProviderCall::no_turn(Candidate candidate) {
+    ProviderState& state = *candidate.state;
+    const Instant now = clock_.now();
+    const Duration wait = state.rate().next_turn(candidate.settings->rate, now) - now;
+    std::string detail = "its rate of calls, providers." + std::string(state.name()) +
+                         ".rate, leaves no turn before " +
+                         rfc3339(clock_.wall_now() + wait, DateDigits::kMilliseconds);
+    CallResult result = passed_over(state, Outcome::kRateLimited, std::move(detail));
+    result.attempt.blame = Blame::kGateway;
+    state.count_no_turn();
+    return result;
+}
+
+// A key that the search has not tried rests, and is back early enough to be waited for.
+std::optional<Instant> ProviderCall::key_soon(std::string_view provider, const CallTerms& terms,
+                                              const std::vector<std::string>& tried_keys) const {
+    if (terms.patience != Patience::kWaitForKey || !tried_keys.empty()) {
+        return std::nullopt;
+    }
+    const Instant now = clock_.now();
+    const std::optional<Instant> back = keys_.back_at(provider, now);
+    if (!back || *back > terms.latest_start(now)) {
+        return std::nullopt;
+    }
+    return back;
+}
+
+bool ProviderCall::has_key_by(Instant instant, std::string_view provider, const CallTerms& terms,
+                              const std::vector<std::string>& tried_keys) const {
+    const Instant now = clock_.now();
+    if (keys_.counts_of(provider, now).available > tried_keys.size()) {
+        return true;
+    }
+    const std::optional<Instant> back = keys_.back_at(provider, now);
+    return (back && *back <= instant) || key_soon(provider, terms, tried_keys).has_value();
+}
+
 CallResult ProviderCall::judged(const Asked& asked, const Result<io::ClientResponse>& response,
                                 KeyLease& lease, const KeysConfig& penalties) {
     CallResult result;
@@ -193,8 +282,7 @@ CallResult ProviderCall::judged(const Asked& asked, const Result<io::ClientRespo
     result.step = step_after(verdict.effect);
     if (verdict.effect != Effect::kEmpty) {
         // What could not even be sent is our own doing: a proxy, a URL, a deadline gone by.
-        const bool ours = !response.ok() && response.error().blame == Blame::kGateway;
-        result.attempt.blame = ours ? Blame::kGateway : blame_of(verdict.effect);
+        result.attempt.blame = never_left(response) ? Blame::kGateway : blame_of(verdict.effect);
     }
     return result;
 }

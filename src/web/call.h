@@ -17,7 +17,9 @@
 #include "web/route.h"
 #include "web/types.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,28 +45,57 @@ struct CallResult {
 // attempt that had less, and less than the provider's own timeout, says nothing about the provider.
 inline constexpr Millis kMinAttempt{1'500};
 
+// Of the time that an attempt has, what waiting may not use up.
+inline constexpr Millis kLeftForCall{500};
+
+// What to do when no key of the provider may be used now, but one may soon.
+enum class Patience : std::uint8_t { kPassOver, kWaitForKey };
+
+struct CallTerms {
+    Instant until{};  // the attempt's share of the time
+    Patience patience = Patience::kPassOver;
+
+    // The last instant at which a call may begin that waits.
+    Instant latest_start(Instant now) const { return std::max(now, until - kLeftForCall); }
+};
+
 class ProviderCall {
  public:
     // References outlive it.
-    ProviderCall(KeyPool& keys, io::HttpClient& http, const Clock& clock, const obs::Log& log,
+    ProviderCall(KeyPool& keys, io::HttpClient& http, Clock& clock, const obs::Log& log,
                  obs::Metrics& metrics);
 
-    // In this order: can the provider honour the request; does its circuit let a call through;
-    // lease a key that is not in `tried_keys` (and add it there); send; judge; report what was
-    // learned about the key and the provider; release. Everything reserved is given back on every
-    // path. Ends by `until`, and the provider has at most its own timeout. There is always an
-    // attempt to show, whether something was sent or not. What is passed by reference outlives the
-    // task.
+    // In this order: can the provider honour the request; does its circuit let a call through; wait
+    // for a turn under its rate; lease a key that is not in `tried_keys` (and add it there); send;
+    // judge; report what was learned about the key and the provider; release. Everything reserved
+    // is given back on every path. Ends by `terms.until`, waiting included, and the provider has at
+    // most its own timeout. There is always an attempt to show, whether something was sent or not.
+    // What is passed by reference outlives the task.
     Task<CallResult> run(Candidate candidate, const WebConfig& config, const SearchRequest& request,
-                         Instant until, std::vector<std::string>& tried_keys);
+                         CallTerms terms, std::vector<std::string>& tried_keys);
 
     // When the first resting key of `provider` may be used again; nothing when none rests.
     std::optional<Instant> key_back_at(std::string_view provider) const;
 
  private:
+    // What a call needs before it is sent; each gives itself back.
+    struct Admission {
+        guard::CircuitPass pass;
+        RateTurn turn;
+        KeyLease lease;
+        Millis waited;
+    };
+
+    Task<CallResult> send(Candidate candidate, const WebConfig& config,
+                          const SearchRequest& request, Instant until, Admission in);
     CallResult passed_over(ProviderState& state, Outcome outcome, std::string detail);
     CallResult no_key(ProviderState& state);
     CallResult left_alone(ProviderState& state);
+    CallResult no_turn(Candidate candidate);
+    std::optional<Instant> key_soon(std::string_view provider, const CallTerms& terms,
+                                    const std::vector<std::string>& tried_keys) const;
+    bool has_key_by(Instant instant, std::string_view provider, const CallTerms& terms,
+                    const std::vector<std::string>& tried_keys) const;
     CallResult judged(const Asked& asked, const Result<io::ClientResponse>& response,
                       KeyLease& lease, const KeysConfig& penalties);
     void penalise(KeyLease& lease, std::string_view provider, const Verdict& verdict,
@@ -72,7 +103,7 @@ class ProviderCall {
 
     KeyPool& keys_;
     io::HttpClient& http_;
-    const Clock& clock_;
+    Clock& clock_;
     const obs::Log& log_;
     obs::Metrics& registry_;
     JsonReader reader_;

@@ -39,6 +39,17 @@ bool is_http_url(std::string_view url) {
            (url.starts_with("https://") && url.size() > 8);
 }
 
+void read_rate(ConfigReader in, RateLimit& rate) {
+    in.integer({"tokens",
+                "calls at once, and in every interval_s; 0: as many as come. The default is the "
+                "vendor's limit, or 0 with another base_url",
+                {},
+                false},
+               rate.tokens, std::int64_t{0}, std::int64_t{1'000'000});
+    in.duration({"interval_s", "in which `tokens` calls are allowed", {}, false}, rate.interval,
+                1ms, 24h * 31);
+}
+
 }  // namespace
 
 bool is_reserved_provider_name(std::string_view name) {
@@ -81,7 +92,11 @@ KeysConfig KeysConfig::read(ConfigReader in) {
     return c;
 }
 
-ProviderSettings ProviderSettings::read(ConfigReader in, ProviderSettings c) {
+ProviderSettings ProviderSettings::read(ConfigReader in, const ProviderSpec& spec) {
+    ProviderSettings c;
+    c.base_url = spec.default_base_url;
+    c.timeout = spec.default_timeout;
+    c.rate = spec.rate;
     in.boolean({"enabled", "whether routes may use it", {}, false}, c.enabled);
     in.text({"base_url", "where its API is; change it for a proxy or a test", {}, false},
             c.base_url);
@@ -92,6 +107,12 @@ ProviderSettings ProviderSettings::read(ConfigReader in, ProviderSettings c) {
     if (!is_http_url(c.base_url)) {
         in.fail("base_url", "expected a URL that begins with http:// or https://");
     }
+    // The vendor's limit is the default for the vendor's own address. What stands in its place, a
+    // proxy or a test, has limits of its own.
+    if (c.base_url != spec.default_base_url) {
+        c.rate.tokens = 0;
+    }
+    read_rate(in.section("rate"), c.rate);
     return c;
 }
 
@@ -117,15 +138,12 @@ WebConfig WebConfig::read(ConfigReader& in) {
     ConfigReader providers = in.section("providers");
     for (const Provider* provider : all_providers()) {
         const ProviderSpec& spec = provider->spec();
-        ProviderSettings defaults;
-        defaults.base_url = spec.default_base_url;
-        defaults.timeout = spec.default_timeout;
         ConfigReader section = providers.section(spec.name);
         for (const std::string_view key : {"api_key", "api_keys", "key", "keys"}) {
             section.explain_absent(key, "keys are not kept in this file; set them in " +
                                             std::string(spec.keys_variable));
         }
-        c.providers.emplace(spec.name, ProviderSettings::read(section, defaults));
+        c.providers.emplace(spec.name, ProviderSettings::read(section, spec));
     }
     return c;
 }

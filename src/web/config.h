@@ -5,6 +5,7 @@
 #include "base/config_reader.h"
 #include "guard/circuit.h"
 #include "guard/lanes.h"
+#include "web/provider.h"
 #include "web/types.h"
 
 #include <cstddef>
@@ -37,9 +38,10 @@ struct KeysConfig {
 struct ProviderSettings {
     bool enabled = true;
     std::string base_url;  // without a trailing slash
-    Millis timeout{};      // of one attempt
+    Millis timeout{};      // of one attempt, from sending to the complete answer
+    RateLimit rate;        // of all calls to it, by this process
 
-    static ProviderSettings read(ConfigReader in, ProviderSettings defaults);  // providers.<name>
+    static ProviderSettings read(ConfigReader in, const ProviderSpec& spec);  // providers.<name>
 };
 
 struct WebConfig {

@@ -10,11 +10,20 @@ namespace sluice::web {
 
 namespace {
 
+bool was_sent(const Attempt& attempt) {
+    return !attempt.egress.empty();
+}
+
+// Our own rate of calls to the provider left no room in time.
+bool found_no_turn(const Attempt& attempt) {
+    return attempt.outcome == Outcome::kRateLimited && attempt.blame == Blame::kGateway;
+}
+
 // "serper: auth_failed, tavily: every key is resting". A skip is told in its own words.
 std::string names_and_reasons(const std::vector<Attempt>& trail) {
     std::string text;
     for (const Attempt& attempt : trail) {
-        const bool skipped = !was_called(attempt.outcome) && !attempt.detail.empty();
+        const bool skipped = !was_sent(attempt) && !attempt.detail.empty();
         text.append(text.empty() ? "" : ", ").append(attempt.provider).append(": ");
         text.append(skipped ? std::string_view(attempt.detail) : to_string(attempt.outcome));
     }
@@ -26,9 +35,12 @@ bool all_are(const std::vector<Attempt>& trail, Outcome outcome) {
                        [&](const Attempt& attempt) { return attempt.outcome == outcome; });
 }
 
+bool any_of(const std::vector<Attempt>& trail, bool (*holds)(const Attempt&)) {
+    return std::any_of(trail.begin(), trail.end(), holds);
+}
+
 bool is_providers_fault(const Attempt& attempt) {
-    return attempt.outcome != Outcome::kSkippedNoKey && attempt.blame &&
-           *attempt.blame != Blame::kKey;
+    return attempt.blame && *attempt.blame != Blame::kKey && !found_no_turn(attempt);
 }
 
 // Until the first of the instants that are known.
@@ -71,6 +83,18 @@ std::optional<Millis> first_circuit_reopens_in(const SearchWork& work,
     return earliest.millis();
 }
 
+std::optional<Millis> first_turn_in(const SearchWork& work, const std::vector<Candidate>& route) {
+    const Instant now = work.clock.now();
+    Earliest earliest;
+    for (const Candidate& candidate : route) {
+        const Instant turn = candidate.state->rate().next_turn(candidate.settings->rate, now);
+        if (turn > now) {
+            earliest.add(turn - now);
+        }
+    }
+    return earliest.millis();
+}
+
 // Keys are what is missing: none, or none that may be used now.
 Error no_usable_key(const std::vector<Attempt>& trail, std::optional<Millis> retry_after) {
     std::string message = "no provider of the route has a usable key (" + names_and_reasons(trail) +
@@ -97,6 +121,17 @@ Error nobody_can(const Attempt& first) {
             {}};
 }
 
+Error all_failed(const std::vector<Attempt>& trail) {
+    return {Code::kUpstreamFailed, Blame::kProvider,
+            "every provider failed (" + names_and_reasons(trail) + ")", kRetryAfterFailure};
+}
+
+Error no_turn_in_time(const std::vector<Attempt>& trail, std::optional<Millis> turn_in) {
+    return {Code::kOverloaded, Blame::kGateway,
+            "too many calls to the providers of the route (" + names_and_reasons(trail) + ")",
+            turn_in.value_or(kRetryAfterFailure)};
+}
+
 // Nobody was called: each is left alone after earlier failures, or can't be asked anyway.
 Error all_left_alone(const std::vector<Attempt>& trail, std::optional<Millis> reopens_in) {
     return {Code::kUpstreamFailed, Blame::kProvider,
@@ -108,8 +143,7 @@ Error all_left_alone(const std::vector<Attempt>& trail, std::optional<Millis> re
 }  // namespace
 
 bool somebody_failed(const std::vector<Attempt>& trail) {
-    return std::any_of(trail.begin(), trail.end(),
-                       [](const Attempt& attempt) { return attempt.blame.has_value(); });
+    return any_of(trail, [](const Attempt& attempt) { return attempt.blame.has_value(); });
 }
 
 Error nobody_answered(const SearchWork& work, const std::vector<Candidate>& route,
@@ -120,17 +154,15 @@ Error nobody_answered(const SearchWork& work, const std::vector<Candidate>& rout
     if (all_are(trail, Outcome::kSkippedCapability)) {
         return nobody_can(trail.front());
     }
-    if (std::none_of(trail.begin(), trail.end(), is_providers_fault)) {
-        return no_usable_key(trail, first_key_back_in(work, route));
+    if (any_of(trail, is_providers_fault)) {
+        return any_of(trail, was_sent)
+                   ? all_failed(trail)
+                   : all_left_alone(trail, first_circuit_reopens_in(work, route));
     }
-    const bool called = std::any_of(trail.begin(), trail.end(), [](const Attempt& attempt) {
-        return was_called(attempt.outcome);
-    });
-    if (!called) {
-        return all_left_alone(trail, first_circuit_reopens_in(work, route));
+    if (any_of(trail, found_no_turn)) {
+        return no_turn_in_time(trail, first_turn_in(work, route));
     }
-    return {Code::kUpstreamFailed, Blame::kProvider,
-            "every provider failed (" + names_and_reasons(trail) + ")", kRetryAfterFailure};
+    return no_usable_key(trail, first_key_back_in(work, route));
 }
 
 Error deadline_passed() {

@@ -46,6 +46,22 @@ const MetricSpec kCircuitTrips{MetricType::kCounter,
                                "Times that a provider's circuit opened, failed probes included.",
                                {"provider"}};
 
+const MetricSpec kRateWaits{MetricType::kCounter,
+                            "sluice_web_rate_waits_total",
+                            "Calls that waited for their turn under providers.<name>.rate.",
+                            {"provider"}};
+
+const MetricSpec kRateRefusals{
+    MetricType::kCounter,
+    "sluice_web_rate_refusals_total",
+    "Calls that were not made since their turn under providers.<name>.rate came too late.",
+    {"provider"}};
+
+const MetricSpec kKeyWaits{MetricType::kCounter,
+                           "sluice_web_key_waits_total",
+                           "Calls that waited for the first of a provider's keys to be back.",
+                           {"provider"}};
+
 const MetricSpec kSearches{
     MetricType::kCounter,
     "sluice_web_searches_total",
@@ -60,7 +76,8 @@ const MetricSpec kCacheEntries{
 
 std::vector<const MetricSpec*> web_metrics() {
     return {&kCacheEvents, &kKeyPenalised, &kSchedulerShed, &kProviderLatency, &kAttempts,
-            &kCircuitOpen, &kCircuitTrips, &kSearches,      &kCacheBytes,      &kCacheEntries};
+            &kCircuitOpen, &kCircuitTrips, &kRateWaits,     &kRateRefusals,    &kKeyWaits,
+            &kSearches,    &kCacheBytes,   &kCacheEntries};
 }
 
 }  // namespace sluice::web

@@ -41,6 +41,14 @@ struct Capabilities {
     bool safe_search = false;  // moderate and strict; off asks for nothing
 };
 
+// So many calls in an interval, and as many at once after a rest.
+struct RateLimit {
+    std::int64_t tokens = 0;  // 0: no limit
+    Millis interval{1'000};
+
+    bool operator==(const RateLimit&) const = default;
+};
+
 struct ProviderSpec {
     std::string_view name;               // "serper": in settings, routes, metrics, answers
     std::string_view default_base_url;   // "https://google.serper.dev"
@@ -48,6 +56,7 @@ struct ProviderSpec {
     std::string_view key_variable;       // "SERPER_API_KEY"
     Millis default_timeout{8'000};       // of one attempt
     std::string_view unit = "requests";  // what it charges in
+    RateLimit rate = {};  // what the vendor documents for all keys of a customer together
     Capabilities can = {};
 };
 

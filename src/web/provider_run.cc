@@ -42,9 +42,11 @@ Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate,
         if (now >= work.deadline || (!tried_keys.empty() && now >= budget.until)) {
             break;
         }
-        const Instant until = attempt_until(now, work.deadline, providers_left);
+        CallTerms terms;
+        terms.until = attempt_until(now, work.deadline, providers_left);
+        terms.patience = providers_left == 1 ? Patience::kWaitForKey : Patience::kPassOver;
         CallResult result =
-            co_await work.call.run(candidate, *work.config, *work.request, until, tried_keys);
+            co_await work.call.run(candidate, *work.config, *work.request, terms, tried_keys);
         run.step = result.step;
         run.answer = std::move(result.answer);
         // Running out of keys is worth a line of the trail only when none was tried.

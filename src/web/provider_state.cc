@@ -15,7 +15,10 @@ ProviderState::ProviderState(const Provider& provider, guard::CircuitConfig circ
       registry_(metrics),
       latency_ms_(metrics.histogram(kProviderLatency, {std::string(name())})),
       circuit_open_(metrics.gauge(kCircuitOpen, {std::string(name())})),
-      circuit_trips_(metrics.counter(kCircuitTrips, {std::string(name())})) {}
+      circuit_trips_(metrics.counter(kCircuitTrips, {std::string(name())})),
+      rate_waits_(metrics.counter(kRateWaits, {std::string(name())})),
+      rate_refusals_(metrics.counter(kRateRefusals, {std::string(name())})),
+      key_waits_(metrics.counter(kKeyWaits, {std::string(name())})) {}
 
 void ProviderState::succeeded(guard::CircuitPass& pass, Instant now) {
     report(pass, guard::CallOutcome::kSuccess, now);

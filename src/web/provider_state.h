@@ -8,6 +8,7 @@
 #include "obs/log.h"
 #include "obs/metrics.h"
 #include "web/provider.h"
+#include "web/provider_rate.h"
 #include "web/types.h"
 
 #include <array>
@@ -44,6 +45,14 @@ class ProviderState {
     };
     CircuitView circuit(Instant now) const;
 
+    // How often it may be called.
+    ProviderRate& rate() { return rate_; }
+    const ProviderRate& rate() const { return rate_; }
+    // A call waited for its turn; a call found no turn in time; a call waited for a key.
+    void count_wait_for_turn() { rate_waits_.add(); }
+    void count_no_turn() { rate_refusals_.add(); }
+    void count_wait_for_key() { key_waits_.add(); }
+
     // One attempt that ended so, made or passed over.
     void count(Outcome outcome);
     // The time from sending to the complete answer, or to giving up.
@@ -55,11 +64,15 @@ class ProviderState {
     const Provider& provider_;
     guard::Circuit circuit_;
     std::string reason_;
+    ProviderRate rate_;
     const obs::Log& log_;
     obs::Metrics& registry_;
     obs::Histogram latency_ms_;
     obs::Gauge circuit_open_;
     obs::Counter circuit_trips_;
+    obs::Counter rate_waits_;
+    obs::Counter rate_refusals_;
+    obs::Counter key_waits_;
     std::array<std::optional<obs::Counter>, kOutcomeCount> outcomes_;  // made when first needed
 };
 

@@ -59,7 +59,10 @@ FakeAnswer status_answer(int status, std::string body) {
 
 web::WebConfig harness_config() {
     ConfigLayers layers;
-    layers.add_file("harness.toml", "[routing]\nfast = [\"serper\", \"tavily\"]\n");
+    layers.add_file("harness.toml",
+                    "[routing]\nfast = [\"serper\", \"tavily\"]\n"
+                    "[providers.serper.rate]\ntokens = 0\n"
+                    "[providers.tavily.rate]\ntokens = 0\n");
     ConfigReader reader(layers);
     return web::WebConfig::read(reader);
 }

@@ -48,7 +48,8 @@ constexpr std::array kRows = {
              "Wait for `retry_after_ms`. The bounds are `limits.*` and the token's own."},
     ErrorRow{
         Code::kOverloaded, 503, "No room for this request now",
-        "Try again after `retry_after_ms`. The bounds are `lanes.*` and `server.max_connections`."},
+        "Try again after `retry_after_ms`. The bounds are `lanes.*`, `providers.<name>.rate` and "
+        "`server.max_connections`."},
     ErrorRow{Code::kNoUsableKey, 503, "No provider has a usable key",
              "Add a key, or wait until one that rests is back; `/v1/status` counts both kinds."},
     ErrorRow{Code::kUpstreamFailed, 503, "Every provider failed",

@@ -22,6 +22,7 @@ constexpr ProviderSpec kSpec = {
     .keys_variable = "SERPER_API_KEYS",
     .key_variable = "SERPER_API_KEY",
     .default_timeout = Millis(8'000),
+    .rate = {.tokens = 50, .interval = Millis(1'000)},  // of the smallest package
     .can =
         {
             .max_results = 100,

@@ -22,6 +22,7 @@ constexpr ProviderSpec kSpec = {
     .keys_variable = "TAVILY_API_KEYS",
     .key_variable = "TAVILY_API_KEY",
     .default_timeout = Millis(15'000),
+    .rate = {.tokens = 1'000, .interval = Millis(60'000)},  // of a production key
     .can =
         {
             .max_results = 20,

@@ -79,6 +79,25 @@ TEST_F(OpsDoorTest, StatusCounts) {
     EXPECT_EQ(response.lead.find("serper-key"), std::string::npos);
 }
 
+// An operator sees which provider is left alone, since what and until when.
+TEST_F(OpsDoorTest, StatusShowsCircuits) {
+    h.add_key("serper", "serper-key-number-one");
+    h.http.set_responder([](const io::ClientRequest&) { return test::status_answer(502); });
+    for (const char* query : {"a", "b", "c"}) {
+        h.search(h.request(query));
+    }
+    const io::HttpResponse response = ask(&OpsDoor::status);
+    const auto body = reader.parse(response.lead);
+    ASSERT_TRUE(body.ok()) << response.lead;
+    const auto serper = body->find("circuits", "serper");
+    ASSERT_TRUE(serper);
+    EXPECT_EQ(serper->string_at("state"), "open");
+    EXPECT_EQ(serper->string_at("reopens_at"), "2026-01-01T00:00:05.000Z");
+    EXPECT_EQ(serper->string_at("reason"), "server_error (HTTP 502)");
+    EXPECT_EQ(body->find("circuits", "tavily")->string_at("state"), "closed");
+    EXPECT_EQ(body->find("egress")->string_at("policy"), "direct");
+}
+
 // Metrics that describe the cache are sampled, so that what is documented is there.
 TEST_F(OpsDoorTest, MetricsHaveTheCache) {
     h.add_key("serper", "serper-key-number-one");

@@ -1,0 +1,236 @@
+// Waiting before a call: for a turn under the provider's rate, and for a key that rests. Only where
+// the deadline allows it, and shown.
+#include "replies.h"
+#include "support/web_harness.h"
+#include "web/metrics.h"
+#include "web/provider_rate.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace sluice::web {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FakeAnswer;
+using test::WebHarness;
+
+WebConfig config_with(std::string_view toml) {
+    ConfigLayers layers;
+    layers.add_file("test.toml", toml);
+    ConfigReader reader(layers);
+    return WebConfig::read(reader);
+}
+
+const char* const kOneEveryThreeSeconds = R"(
+[routing]
+fast = ["serper", "tavily"]
+[providers.serper.rate]
+tokens = 1
+interval_s = 3
+)";
+
+SearchRequest ask_serper(const WebHarness& h, std::string query) {
+    SearchRequest request = h.request(std::move(query));
+    request.providers = {"serper"};
+    return request;
+}
+
+class RatesTest : public testing::Test {
+ protected:
+    void SetUp() override {
+        h.add_key("serper", "serper-key-number-one");
+        h.add_key("tavily", "tvly-key-number-one");
+    }
+    WebHarness h{config_with(kOneEveryThreeSeconds)};
+};
+
+// Whoever finds the bucket empty waits for the turn, and the trace says how long.
+TEST_F(RatesTest, WaitsForTheTurn) {
+    h.search(ask_serper(h, "first"));
+    h.clock.advance(1s);
+    const Instant begun = h.clock.now();
+    const SearchReply reply = h.search(ask_serper(h, "second"));
+    EXPECT_EQ(h.clock.now() - begun, 2s);
+    EXPECT_EQ(served(reply).attempts.at(0).outcome, Outcome::kSuccess);
+    EXPECT_EQ(served(reply).attempts.at(0).waited, 2000ms);
+    EXPECT_EQ(served(reply).attempts.at(0).latency, 0ms);
+    EXPECT_EQ(h.metrics.counter(kRateWaits, {"serper"}).value(), 1.0);
+}
+
+// Without a turn in this provider's share of the time the next provider is asked; no key is taken
+// and nothing is held against anybody.
+TEST_F(RatesTest, NoTurnInTimeAsksTheNext) {
+    h.search(ask_serper(h, "first"));
+    auto waits = h.start(ask_serper(h, "second"));  // has the turn in three seconds
+    h.run();
+    const SearchReply reply = h.search(h.request("third"));  // would have it in six
+    const std::vector<Attempt>& attempts = served(reply).attempts;
+    EXPECT_EQ(trail(attempts), (std::vector<std::string>{"serper:rate_limited", "tavily:success"}));
+    EXPECT_EQ(attempts[0].blame, Blame::kGateway);
+    EXPECT_EQ(attempts[0].status, 0);
+    EXPECT_TRUE(attempts[0].key_id.empty());
+    EXPECT_EQ(attempts[0].detail,
+              "its rate of calls, providers.serper.rate, leaves no turn before "
+              "2026-01-01T00:00:06.000Z");
+    EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).available, 1u);
+    EXPECT_EQ(h.metrics.counter(kRateRefusals, {"serper"}).value(), 1.0);
+    h.run_for(4s);
+    EXPECT_TRUE(waits->reply);
+}
+
+// When nobody else is left the caller is told that we are the bound, and when there is room again.
+TEST_F(RatesTest, NoTurnAtAllIsOurOwnBound) {
+    std::vector<std::shared_ptr<WebHarness::Client>> clients;
+    for (int i = 0; i < 4; ++i) {
+        clients.push_back(h.start(ask_serper(h, "query " + std::to_string(i))));
+    }
+    h.run();
+    const SearchReply reply = h.search(ask_serper(h, "one too many"));
+    EXPECT_EQ(failed(reply).error.code, Code::kOverloaded);
+    EXPECT_EQ(failed(reply).error.blame, Blame::kGateway);
+    EXPECT_EQ(failed(reply).error.retry_after, Millis(12'000));
+    EXPECT_EQ(h.http.calls(), 1u);
+    h.run_for(10s);
+    EXPECT_EQ(h.http.calls(), 4u) << "three, six and nine seconds are within the deadline";
+    EXPECT_EQ(h.http.started_late(), 0u);
+}
+
+// A client that leaves while it waits gives its turn back.
+TEST_F(RatesTest, LeavingGivesTheTurnBack) {
+    h.search(ask_serper(h, "first"));
+    auto leaves = h.start(ask_serper(h, "second"));
+    h.run();
+    h.hang_up(*leaves);
+    h.run();
+    const SearchReply reply = h.search(ask_serper(h, "third"));
+    EXPECT_EQ(served(reply).attempts.at(0).waited, 3000ms);
+}
+
+// Waiting is for calls that could be made: not for a provider whose keys are all refused.
+TEST_F(RatesTest, NobodyWaitsForAProviderWithoutAKey) {
+    h.search(ask_serper(h, "first"));
+    {
+        auto lease = h.keys.lease("serper", {}, h.clock.now());
+        lease->penalise(KeyStatus::kQuarantined, h.clock.now() + 900s);
+    }
+    const Instant begun = h.clock.now();
+    const SearchReply reply = h.search(h.request("second"));
+    EXPECT_EQ(trail(served(reply).attempts),
+              (std::vector<std::string>{"serper:skipped_no_key", "tavily:success"}));
+    EXPECT_EQ(h.clock.now(), begun);
+}
+
+// A circuit that opens while a call waits for its turn keeps that call away too.
+TEST_F(RatesTest, CircuitIsAskedAgainAfterTheWait) {
+    WebConfig config = config_with(R"(
+[routing]
+fast = ["serper", "tavily"]
+[providers.serper.rate]
+tokens = 3
+interval_s = 6
+)");
+    WebHarness three(config);
+    three.add_key("serper", "serper-key-number-one");
+    three.add_key("tavily", "tvly-key-number-one");
+    three.http.set_responder([](const io::ClientRequest& request) {
+        FakeAnswer answer =
+            is_serper(request) ? test::status_answer(500) : test::ok_answer(request);
+        answer.delay = 1s;
+        return answer;
+    });
+    std::vector<std::shared_ptr<WebHarness::Client>> clients;
+    for (int i = 0; i < 4; ++i) {
+        clients.push_back(three.start(three.request("query " + std::to_string(i))));
+    }
+    three.run_for(5s);
+    ASSERT_TRUE(clients[3]->reply);
+    EXPECT_EQ(trail(served(*clients[3]->reply).attempts),
+              (std::vector<std::string>{"serper:skipped_circuit", "tavily:success"}));
+}
+
+// The last provider of a route waits for the first of its keys, if that is back soon enough.
+TEST_F(RatesTest, LastProviderWaitsForItsKey) {
+    {
+        auto lease = h.keys.lease("tavily", {}, h.clock.now());
+        lease->penalise(KeyStatus::kCooling, h.clock.now() + 4s);
+    }
+    SearchRequest request = h.request("a");
+    request.providers = {"tavily"};
+    const SearchReply reply = h.search(request);
+    EXPECT_EQ(served(reply).attempts.at(0).waited, 4000ms);
+    EXPECT_EQ(h.metrics.counter(kKeyWaits, {"tavily"}).value(), 1.0);
+}
+
+// Where another provider is left that one is asked at once, and a key that is away for long is not
+// waited for.
+TEST_F(RatesTest, OthersAreAskedBeforeAnybodyWaits) {
+    {
+        auto lease = h.keys.lease("serper", {}, h.clock.now());
+        lease->penalise(KeyStatus::kCooling, h.clock.now() + 4s);
+    }
+    {
+        auto lease = h.keys.lease("tavily", {}, h.clock.now());
+        lease->penalise(KeyStatus::kCooling, h.clock.now() + 30s);
+    }
+    const Instant begun = h.clock.now();
+    const SearchReply reply = h.search(h.request("a"));
+    EXPECT_EQ(failed(reply).error.code, Code::kNoUsableKey);
+    EXPECT_EQ(failed(reply).error.retry_after, Millis(4000));
+    EXPECT_EQ(h.clock.now(), begun);
+}
+
+// A reload changes the rate at once.
+TEST_F(RatesTest, ReloadChangesTheRate) {
+    h.search(ask_serper(h, "first"));
+    h.web.reconfigure(test::harness_config());
+    EXPECT_EQ(served(h.search(ask_serper(h, "second"))).attempts.at(0).waited, 0ms);
+}
+
+// The vendor's documented limit holds at the vendor's address and nowhere else, unless it is set.
+TEST(RateSettingsTest, VendorsLimitIsTheDefaultAtItsAddress) {
+    EXPECT_EQ(config_with("").provider("serper").rate, (RateLimit{50, 1000ms}));
+    EXPECT_EQ(config_with("[providers.serper]\nbase_url = \"http://127.0.0.1:9\"")
+                  .provider("serper")
+                  .rate.tokens,
+              0);
+    EXPECT_EQ(config_with("[providers.serper]\nbase_url = \"http://127.0.0.1:9\"\n"
+                          "[providers.serper.rate]\ntokens = 7\ninterval_s = \"2s\"")
+                  .provider("serper")
+                  .rate,
+              (RateLimit{7, 2000ms}));
+}
+
+// A turn that was used stays used; one that was not is there for the next.
+TEST(ProviderRateTest, UnusedTurnsComeBack) {
+    const Instant now{1000s};
+    const RateLimit limit{1, 1000ms};
+    ProviderRate rate;
+    {
+        auto unused = rate.take(limit, now, now);
+    }
+    {
+        auto used = rate.take(limit, now, now);
+        ASSERT_TRUE(used);
+        used->use();
+    }
+    EXPECT_FALSE(rate.take(limit, now, now));
+    EXPECT_EQ(rate.next_turn(limit, now), now + 1s);
+}
+
+// A turn of a limit that is no longer in force is not given back to the present one.
+TEST(ProviderRateTest, OldTurnsDoNotFillANewBucket) {
+    const Instant now{1000s};
+    ProviderRate rate;
+    auto old = rate.take(RateLimit{1, 1000ms}, now, now);
+    auto first = rate.take(RateLimit{2, 1000ms}, now, now);
+    auto second = rate.take(RateLimit{2, 1000ms}, now, now);
+    ASSERT_TRUE(old && first && second);
+    old->give_back();
+    EXPECT_FALSE(rate.take(RateLimit{2, 1000ms}, now, now));
+}
+
+}  // namespace
+}  // namespace sluice::web
