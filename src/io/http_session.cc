@@ -65,13 +65,39 @@ void HttpSession::step() {
 }
 
 void HttpSession::wait(Need need) {
-    const auto kind = need == Need::kWritable ? Socket::wait_write : Socket::wait_read;
-    transport_.socket().async_wait(kind, [self = shared_from_this()](const error_code& ec) {
-        // Waits are also ended by sweep(), drain() and cut(), which leave a note in a member.
-        if (!ec || ec == asio::error::operation_aborted) {
-            self->step();
-        }
-    });
+    if (need == Need::kReadable) {
+        steps_on_input_ = true;
+        await_input();
+        return;
+    }
+    transport_.socket().async_wait(Socket::wait_write,
+                                   [self = shared_from_this()](const error_code& ec) {
+                                       // Waits are also ended by sweep(), drain() and cut(), which
+                                       // leave a note in a member.
+                                       if (!ec || ec == asio::error::operation_aborted) {
+                                           self->step();
+                                       }
+                                   });
+}
+
+// One wait at a time, whoever needs it: the one that looked out for the client during a reply goes
+// on as the wait for its next request.
+void HttpSession::await_input() {
+    if (awaits_input_) {
+        return;
+    }
+    awaits_input_ = true;
+    transport_.socket().async_wait(
+        Socket::wait_read, [self = shared_from_this()](const error_code& ec) {
+            self->awaits_input_ = false;
+            if (std::exchange(self->steps_on_input_, false)) {
+                if (!ec || ec == asio::error::operation_aborted) {
+                    self->step();
+                }
+            } else if (!ec && self->phase_ == Phase::kBusy && !self->cut_) {
+                self->look_at_client();
+            }
+        });
 }
 
 // What comes before requests are read; nothing when they may be.
@@ -137,7 +163,7 @@ HttpSession::Need HttpSession::advance() {
             round += 1;
             continue;
         }
-        if (drained) {
+        if (drained || nothing_arrived()) {
             return rest();
         }
         const IoResult read = fill();
@@ -156,6 +182,12 @@ HttpSession::Need HttpSession::advance() {
         round += 1;
     }
     return Need::kTurn;
+}
+
+// Whether a read would find nothing: what a wait that still goes on says, except that TLS may hold
+// bytes back that have left the socket.
+bool HttpSession::nothing_arrived() const {
+    return awaits_input_ && !transport_.is_tls();
 }
 
 // Nothing can be done until more arrives: an idle connection gives everything back.
@@ -389,8 +421,10 @@ void HttpSession::start_reply() {
 
 void HttpSession::finish_reply(const std::exception_ptr& error, HttpResponse response) {
     exchange_ += 1;
-    error_code ignored;
-    transport_.socket().cancel(ignored);
+    if (!awaits_input_) {
+        error_code ignored;
+        transport_.socket().cancel(ignored);
+    }
     if (cut_ || peer_gone_) {
         transport_.close();
         workspace_.reset();
@@ -407,16 +441,14 @@ void HttpSession::finish_reply(const std::exception_ptr& error, HttpResponse res
 // Looks out for the client's leaving while a reply is awaited. Requests that it sends meanwhile are
 // read ahead into the room behind this one.
 void HttpSession::watch() {
-    const bool read_ahead = !peer_finished_ && !workspace_->input.room_behind().empty();
+    if (!peer_finished_ && !workspace_->input.room_behind().empty()) {
+        await_input();
+        return;
+    }
     transport_.socket().async_wait(
-        read_ahead ? Socket::wait_read : Socket::wait_error,
-        [self = shared_from_this(), exchange = exchange_, read_ahead](const error_code& ec) {
-            if (ec || self->exchange_ != exchange || self->cut_) {
-                return;
-            }
-            if (read_ahead) {
-                self->look_at_client();
-            } else {
+        Socket::wait_error,
+        [self = shared_from_this(), exchange = exchange_](const error_code& ec) {
+            if (!ec && self->exchange_ == exchange && !self->cut_) {
                 self->lose_client();
             }
         });

@@ -55,8 +55,10 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
 
     void step();
     void wait(Need need);
+    void await_input();
     std::optional<Need> prepare();
     Need advance();
+    bool nothing_arrived() const;
     Need rest();
     Need after_last_answer();
     Need linger();
@@ -89,6 +91,8 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     std::uint32_t exchange_ = 0;            // counts Tasks, so that a late watch is told apart
     std::uint32_t lingered_ = 0;            // bytes thrown away while lingering
     Phase phase_ = Phase::kIdle;
+    bool awaits_input_ = false;    // a wait for input is under way
+    bool steps_on_input_ = false;  // the machine goes on when it ends
     bool timed_out_ = false;
     bool cut_ = false;
     bool closing_ = false;        // after the answers that are waiting to be written

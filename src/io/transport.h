@@ -46,6 +46,7 @@ class Transport {
 
     // To wait on, and to cancel those waits.
     Socket& socket() { return socket_; }
+    bool is_tls() const { return tls_ != nullptr; }
 
     // kOk when the connection is ready for requests, for a plain one at once.
     IoResult handshake();

@@ -14,7 +14,7 @@
 
 namespace sluice::web {
 
-// Handles resolved once: a fresh hit only increments.
+// Handles resolved once: what ends well only increments.
 struct Search::Counters {
     explicit Counters(obs::Metrics& metrics)
         : hit(metrics.counter(kCacheEvents, {"hit"})),
@@ -25,7 +25,9 @@ struct Search::Counters {
           shed{metrics.counter(kSchedulerShed, {"fast"}),
                metrics.counter(kSchedulerShed, {"deep"})},
           fresh{metrics.counter(kSearches, {"fast", "fresh"}),
-                metrics.counter(kSearches, {"deep", "fresh"})} {}
+                metrics.counter(kSearches, {"deep", "fresh"})},
+          live{metrics.counter(kSearches, {"fast", "live"}),
+               metrics.counter(kSearches, {"deep", "live"})} {}
 
     obs::Counter hit;
     obs::Counter miss;
@@ -34,6 +36,7 @@ struct Search::Counters {
     obs::Counter bypass;
     std::array<obs::Counter, 2> shed;   // by lane
     std::array<obs::Counter, 2> fresh;  // by lane
+    std::array<obs::Counter, 2> live;   // by lane
 };
 
 namespace {
@@ -138,7 +141,11 @@ Task<SearchReply> Search::miss(std::shared_ptr<const SearchRequest> request, Fin
     if (!landed.ok()) {
         failure.error = std::move(landed).error();
     } else if (const auto* found = std::get_if<Found>(landed->get())) {
-        count(request->lane, found->degraded ? "degraded" : "live");
+        if (found->degraded) {
+            count(request->lane, "degraded");
+        } else {
+            counters_->live[index_of(request->lane)].add();
+        }
         Served served;
         served.answer = found->answer;
         served.degraded = found->degraded;
