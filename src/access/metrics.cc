@@ -23,8 +23,59 @@ const obs::MetricSpec kTokenRefreshFailures = {
     {},
 };
 
+const obs::MetricSpec kSpendUsd = {
+    obs::MetricType::kCounter,
+    "sluice_access_spend_usd_total",
+    "US dollars that calls to a provider cost, by its own word or by the price table.",
+    {"provider"},
+};
+
+const obs::MetricSpec kSpendUnits = {
+    obs::MetricType::kCounter,
+    "sluice_access_spend_units_total",
+    "Units that calls to a provider cost: its credits, searches or requests.",
+    {"provider"},
+};
+
+const obs::MetricSpec kBudgetRefused = {
+    obs::MetricType::kCounter,
+    "sluice_access_budget_refused_total",
+    "Calls that were not made, by the budget that had no room: gateway, provider, token, key; or "
+    "store, when spending could not be written down.",
+    {"budget"},
+};
+
+const obs::MetricSpec kBudgetReservations = {
+    obs::MetricType::kGauge,
+    "sluice_access_budget_reservations",
+    "Calls under way that money is kept for.",
+    {},
+};
+
+const obs::MetricSpec kBudgetStoreLost = {
+    obs::MetricType::kGauge,
+    "sluice_access_budget_store_lost",
+    "1 while spending can't be written down, else 0.",
+    {},
+};
+
+const obs::MetricSpec kBudgetStoreFailures = {
+    obs::MetricType::kCounter,
+    "sluice_access_budget_store_failures_total",
+    "Writes of spending that failed or took too long.",
+    {},
+};
+
 std::vector<const obs::MetricSpec*> access_metrics() {
-    return {&kRefused, &kTokens, &kTokenRefreshFailures};
+    return {&kRefused,
+            &kTokens,
+            &kTokenRefreshFailures,
+            &kSpendUsd,
+            &kSpendUnits,
+            &kBudgetRefused,
+            &kBudgetReservations,
+            &kBudgetStoreLost,
+            &kBudgetStoreFailures};
 }
 
 }  // namespace sluice::access

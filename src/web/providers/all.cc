@@ -1,8 +1,7 @@
 // One line a provider: its name here, its file beside this one.
 #define SLUICE_EACH_PROVIDER(PROVIDER) \
     PROVIDER(serper)                   \
-    PROVIDER(tavily)                   \
-    PROVIDER(exa)
+    PROVIDER(tavily)
 
 #include "web/provider.h"
 

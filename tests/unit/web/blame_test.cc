@@ -27,7 +27,7 @@ class PlainProvider : public Provider {
     }
 
     io::ClientRequest build(const SearchRequest&, const ProviderKey&,
-                            const CallSite&) const override {
+                            std::string_view) const override {
         return {};
     }
 
@@ -43,12 +43,15 @@ class PlainProvider : public Provider {
 class StubbornProvider final : public PlainProvider {
  public:
     explicit StubbornProvider(Effect effect, Outcome outcome)
-        : row_{.status = {0, 999}, .effect = effect, .outcome = outcome} {}
+        : verdict_{.effect = effect, .outcome = outcome} {}
 
-    std::span<const BlameRow> blame_rows() const override { return {&row_, 1}; }
+    std::optional<Verdict> classify(const io::ClientResponse&, const std::optional<JsonValue>&,
+                                    WallTime) const override {
+        return verdict_;
+    }
 
  private:
-    BlameRow row_;
+    Verdict verdict_;
 };
 
 Judgement judge_with(const Provider& provider, const io::ClientResponse& response) {

@@ -1,0 +1,146 @@
+#include "access/budget_account.h"
+
+#include "base/result.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::access {
+
+BudgetAccount::BudgetAccount(AccountName name, std::array<Spent, kPeriods> spent, UtcDay today)
+    : name_(std::move(name)), day_(today), spent_(spent) {
+    // What a store says before this process wrote to it vouches for what it says, and no more.
+    vouched_ = {spent[index_of(Period::kDay)].calls, spent[index_of(Period::kDay)].micro_usd};
+}
+
+Spent BudgetAccount::spent(Period period, UtcDay today) const {
+    const bool is_over = (period == Period::kDay && today > day_) ||
+                         (period == Period::kMonth && first_of_month(today) > first_of_month(day_));
+    return is_over ? Spent() : spent_[index_of(period)];
+}
+
+std::optional<Shortage> BudgetAccount::shortage(const Limits& limits, std::int64_t micro_usd,
+                                                UtcDay today) const {
+    for (const Period period : kEachPeriod) {
+        const std::int64_t most_calls = limits.calls[index_of(period)];
+        const std::int64_t most_usd = limits.micro_usd[index_of(period)];
+        if (most_calls == 0 && most_usd == 0) {
+            continue;
+        }
+        const Spent gone = spent(period, today);
+        if (most_calls > 0 && add_saturating(gone.calls, held_calls_ + 1) > most_calls) {
+            return Shortage{period, Measure::kCalls, most_calls};
+        }
+        const std::int64_t held = add_saturating(held_micro_usd_, micro_usd);
+        if (most_usd > 0 && add_saturating(gone.micro_usd, held) > most_usd) {
+            return Shortage{period, Measure::kMicroUsd, most_usd};
+        }
+    }
+    return std::nullopt;
+}
+
+void BudgetAccount::hold(std::int64_t micro_usd, UtcDay today, Instant now) {
+    begin_day(today);
+    held_calls_ += 1;
+    held_micro_usd_ = add_saturating(held_micro_usd_, micro_usd);
+    last_micro_usd_ = micro_usd;
+    calls_since_write_ += 1;
+    last_used_ = now;
+}
+
+void BudgetAccount::release(std::int64_t micro_usd) {
+    SLUICE_ASSERT(held_calls_ > 0 && held_micro_usd_ >= micro_usd);
+    held_calls_ -= 1;
+    held_micro_usd_ -= micro_usd;
+    // A store that was told of the call has to hear that it did not happen.
+    changed_ = true;
+}
+
+void BudgetAccount::book(std::int64_t held_micro_usd, const Spent& spent, UtcDay today) {
+    begin_day(today);
+    release(held_micro_usd);
+    for (Spent& period : spent_) {
+        period += spent;
+    }
+}
+
+bool BudgetAccount::is_vouched_for() const {
+    const Spent& today = spent_[index_of(Period::kDay)];
+    return add_saturating(today.calls, held_calls_) <= vouched_.calls &&
+           add_saturating(today.micro_usd, held_micro_usd_) <= vouched_.micro_usd;
+}
+
+// A clock that goes back changes nothing: what was spent on a day that is to come again counts for
+// it already.
+void BudgetAccount::begin_day(UtcDay today) {
+    if (today <= day_) {
+        return;
+    }
+    if (ended_.size() < kMaxEndedDays && (changed_ || has_block_ || held_calls_ > 0)) {
+        ended_.push_back({day_, spent_[index_of(Period::kDay)]});
+        changed_ = true;
+    }
+    spent_[index_of(Period::kMonth)] = spent(Period::kMonth, today);
+    spent_[index_of(Period::kDay)] = {};
+    day_ = today;
+    vouched_ = {};
+}
+
+// No block reaches past a limit, so that a figure in the store never does either.
+std::int64_t BudgetAccount::block_calls() const {
+    if (!needs_vouching()) {
+        return 0;
+    }
+    std::int64_t calls = std::clamp(2 * calls_since_write_, kMinBlockCalls, kMaxBlockCalls);
+    for (std::size_t i = 0; i < kPeriods; ++i) {
+        if (limits_.calls[i] > 0) {
+            const std::int64_t room = limits_.calls[i] - spent_[i].calls - held_calls_;
+            calls = std::min({calls, room, limits_.calls[i] / kBlockShare});
+        }
+        if (limits_.micro_usd[i] > 0 && last_micro_usd_ > 0) {
+            const std::int64_t room = limits_.micro_usd[i] - spent_[i].micro_usd - held_micro_usd_;
+            calls = std::min(calls,
+                             std::min(room, limits_.micro_usd[i] / kBlockShare) / last_micro_usd_);
+        }
+    }
+    return std::max<std::int64_t>(calls, 0);
+}
+
+void BudgetAccount::begin_write(Ahead ahead, std::vector<SpendRow>& rows) {
+    const std::int64_t block = ahead == Ahead::kBlock ? block_calls() : 0;
+    Spent running;
+    running.calls = held_calls_ + block;
+    running.micro_usd = add_saturating(held_micro_usd_, block * last_micro_usd_);
+    // Calls under way when a day ends are counted on the day that they end on, but in the total at
+    // once.
+    Spent in_all = spent_[index_of(Period::kTotal)];
+    in_all += running;
+    for (const EndedDay& ended : ended_) {
+        rows.push_back({name_, ended.day, ended.spent, in_all});
+    }
+    Spent on_day = spent_[index_of(Period::kDay)];
+    on_day += running;
+    rows.push_back({name_, day_, on_day, in_all});
+
+    written_day_ = day_;
+    written_ = {on_day.calls, on_day.micro_usd};
+    written_ended_ = ended_.size();
+    vouched_ = {std::min(vouched_.calls, written_.calls),
+                std::min(vouched_.micro_usd, written_.micro_usd)};
+    calls_since_write_ = 0;
+    changed_ = false;
+    has_block_ = block > 0;
+}
+
+void BudgetAccount::end_write(bool written) {
+    if (!written) {
+        changed_ = true;
+        return;
+    }
+    ended_.erase(ended_.begin(), ended_.begin() + static_cast<std::ptrdiff_t>(written_ended_));
+    if (written_day_ == day_) {
+        vouched_ = written_;
+    }
+}
+
+}  // namespace sluice::access

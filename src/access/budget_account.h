@@ -1,0 +1,120 @@
+// The books of one purse: what it spent, what is held for calls under way, and how much of that
+// the store vouches for. A state machine without clock or I/O; access/budget.cc drives it.
+//
+// A figure in the store runs ahead of what was spent by a block, so that spending needs no write
+// until the block is used up, and a crash forgets nothing: what the store says is never less than
+// what was spent.
+#pragma once
+
+#include "access/spend_store.h"
+#include "access/spending.h"
+#include "base/clock.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace sluice::access {
+
+// Calls that a block has room for: at least so many and up to twice what the last one took, but
+// never more than a hundredth of a limit. A crash loses that much of a budget at the most.
+inline constexpr std::int64_t kMinBlockCalls = 16;
+inline constexpr std::int64_t kMaxBlockCalls = 10'000;
+inline constexpr std::int64_t kBlockShare = 100;
+// An account that nobody used for so long gives its block back.
+inline constexpr Millis kBlockIdle{60'000};
+// Days that are over and wait to be written, of one account, while the store is away. Further ones
+// keep what the store said last; the totals are right all the same.
+inline constexpr std::size_t kMaxEndedDays = 8;
+
+enum class Measure : std::uint8_t { kCalls, kMicroUsd };
+
+// Which limit has no room for a call.
+struct Shortage {
+    Period period = Period::kDay;
+    Measure measure = Measure::kCalls;
+    std::int64_t limit = 0;
+};
+
+enum class Ahead : std::uint8_t {
+    kBlock,  // with room for further calls
+    kExact,  // what is spent and held
+};
+
+class BudgetAccount {
+ public:
+    explicit BudgetAccount(AccountName name, std::array<Spent, kPeriods> spent, UtcDay today);
+
+    const AccountName& name() const { return name_; }
+    const Limits& limits() const { return limits_; }
+    void set_limits(const Limits& limits) { limits_ = limits; }
+
+    // What was spent in that period, as of `today`; without what is held.
+    Spent spent(Period period, UtcDay today) const;
+
+    // The first limit that one more call of `micro_usd` would pass; nothing when there is room.
+    std::optional<Shortage> shortage(const Limits& limits, std::int64_t micro_usd,
+                                     UtcDay today) const;
+
+    // A call of `micro_usd` is about to be made. A new day begins with it.
+    void hold(std::int64_t micro_usd, UtcDay today, Instant now);
+    // It was not made, or cost nothing.
+    void release(std::int64_t micro_usd);
+    // It was made and cost `spent`, on the day that it ended.
+    void book(std::int64_t held_micro_usd, const Spent& spent, UtcDay today);
+
+    // Whether the store has to know of spending before it happens: where something is limited, and
+    // of every provider, whose figures are what an operator compares with a bill.
+    bool needs_vouching() const { return name_.purse == Purse::kProvider || limits_.any(); }
+    bool is_vouched_for() const;
+
+    // Whether the store is to be told something.
+    bool is_changed() const { return changed_; }
+    bool has_block() const { return has_block_; }
+    bool is_idle(Instant now) const { return now - last_used_ >= kBlockIdle; }
+
+    // A write begins: appends the account's rows. From here on the store vouches for no more than
+    // what it says before and after, whichever is less. Ended by end_write(); one at a time.
+    void begin_write(Ahead ahead, std::vector<SpendRow>& rows);
+    void end_write(bool written);
+
+    // Of the lists of access/budget.cc.
+    bool is_listed = false;
+    bool is_urgent = false;
+
+ private:
+    struct Vouched {
+        std::int64_t calls = 0;
+        std::int64_t micro_usd = 0;
+    };
+    struct EndedDay {
+        UtcDay day;
+        Spent spent;
+    };
+
+    void begin_day(UtcDay today);
+    std::int64_t block_calls() const;
+
+    const AccountName name_;
+    Limits limits_;
+    UtcDay day_;
+    std::array<Spent, kPeriods> spent_;  // as of day_
+    std::int64_t held_calls_ = 0;
+    std::int64_t held_micro_usd_ = 0;
+    Vouched vouched_;  // for day_
+    std::vector<EndedDay> ended_;
+    // Of the write under way.
+    UtcDay written_day_{};
+    Vouched written_;
+    std::size_t written_ended_ = 0;
+
+    std::int64_t last_micro_usd_ = 0;
+    std::int64_t calls_since_write_ = 0;
+    Instant last_used_{};
+    bool changed_ = false;
+    bool has_block_ = false;
+};
+
+}  // namespace sluice::access

@@ -1,0 +1,263 @@
+#include "access/spend_writer.h"
+
+#include "access/metrics.h"
+#include "base/exception.h"
+#include "guard/event.h"
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <utility>
+
+namespace sluice::access {
+
+namespace {
+
+constexpr Millis kFailureLogInterval{60'000};
+constexpr std::uint64_t kEveryWrite = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
+
+struct SpendWriter::Waiting {
+    std::uint64_t write = 0;
+    guard::Event done = {};
+    bool written = false;
+};
+
+// A place in a list for as long as this object lives.
+class SpendWriter::Entry {
+ public:
+    Entry(std::vector<Waiting*>& list, Waiting& waiting) : list_(list), waiting_(&waiting) {
+        list_.push_back(waiting_);
+    }
+    ~Entry() { std::erase(list_, waiting_); }
+    Entry(const Entry&) = delete;
+    Entry& operator=(const Entry&) = delete;
+
+ private:
+    std::vector<Waiting*>& list_;
+    Waiting* const waiting_;
+};
+
+SpendWriter::SpendWriter(Executor control, SpendStore& store, Clock& clock, const obs::Log& log,
+                         obs::Metrics& metrics)
+    : control_(std::move(control)),
+      store_(store),
+      clock_(clock),
+      log_(log),
+      lost_(metrics.gauge(kBudgetStoreLost)),
+      failures_(metrics.counter(kBudgetStoreFailures)),
+      failure_lines_(1, kFailureLogInterval),
+      tasks_(control_, [this](const std::exception_ptr& error) {
+          has_writer_ = false;
+          log_.error("spend_writer_failed", {{"exception", exception_type(error)}});
+      }) {}
+
+SpendWriter::~SpendWriter() = default;
+
+void SpendWriter::changed(BudgetAccount& account) {
+    if (!account.is_listed) {
+        account.is_listed = true;
+        listed_.push_back(&account);
+    }
+    ensure_writer();
+}
+
+std::uint64_t SpendWriter::urgent(BudgetAccount& account) {
+    if (!account.is_urgent) {
+        account.is_urgent = true;
+        urgent_ += 1;
+    }
+    changed(account);
+    // A lost store is tried in the writer's own time: nobody waits for it.
+    if (!is_lost_) {
+        wake();
+    }
+    return writes_ + 1;
+}
+
+void SpendWriter::ensure_writer() {
+    if (!has_writer_ && !is_closing_) {
+        has_writer_ = tasks_.spawn(write_until_done());
+    }
+}
+
+void SpendWriter::wake() {
+    if (alarm_) {
+        alarm_->ring();
+    }
+}
+
+Task<SpendWriter::End> SpendWriter::wait_for(std::uint64_t write, Instant deadline) {
+    if (write <= ended_) {
+        co_return write <= succeeded_ ? End::kWritten : End::kLost;
+    }
+    Waiting call;
+    call.write = write;
+    const Instant enough = clock_.now() + kMaxSpendWait;
+    const Entry entry(waiting_, call);
+    const guard::WaitEnd end = co_await call.done.wait_until(clock_, std::min(enough, deadline));
+    if (call.written) {
+        co_return End::kWritten;
+    }
+    if (end == guard::WaitEnd::kCancelled) {
+        co_return End::kCancelled;
+    }
+    if (end == guard::WaitEnd::kDeadline && enough <= deadline) {
+        lose("a write takes too long");
+    }
+    co_return End::kLost;
+}
+
+Task<Status> SpendWriter::wait_for_exact() {
+    if (listed_.empty() || is_closing_) {
+        co_return Status();
+    }
+    // Each write takes the accounts that waited longest, so by then all that are listed have had
+    // theirs.
+    Waiting report;
+    report.write = writes_ + 1 + listed_.size() / kMaxAccountsPerWrite;
+    const Entry entry(waiting_for_exact_, report);
+    wake();
+    co_await report.done.wait_until(clock_, clock_.now() + kMaxReportWait);
+    if (!report.written) {
+        co_return Error{Code::kUnavailable, Blame::kGateway,
+                        "what was spent can't be written down now; the log says why",
+                        kMaxReportWait};
+    }
+    co_return Status();
+}
+
+Task<void> SpendWriter::write_until_done() {
+    Instant next = clock_.now() + kSpendWriteInterval;
+    while (!listed_.empty()) {
+        const bool at_once = wants_exact() || (urgent_ > 0 && !is_lost_);
+        if (!at_once) {
+            alarm_ = std::make_shared<Alarm>(control_);
+            co_await clock_.wait(alarm_, next);
+            alarm_.reset();
+        }
+        const Instant now = clock_.now();
+        std::vector<BudgetAccount*> accounts = choose(now, now >= next || wants_exact());
+        if (now >= next) {
+            next = now + kSpendWriteInterval;
+        }
+        if (accounts.empty()) {
+            tell(waiting_for_exact_, kEveryWrite, true);
+            continue;
+        }
+        const std::uint64_t number = ++writes_;
+        const Status written = co_await write(std::move(accounts), now);
+        ended_ = number;
+        succeeded_ = written.ok() ? number : succeeded_;
+        tell(waiting_, number, written.ok());
+        if (written.ok()) {
+            tell(waiting_for_exact_, number, true);
+            find();
+            co_await forget_old_days();
+            continue;
+        }
+        lose(written.error().message);
+        tell(waiting_for_exact_, kEveryWrite, false);
+        if (is_closing_) {
+            break;  // the store keeps what it was told last, which is not less than what was spent
+        }
+    }
+    tell(waiting_for_exact_, kEveryWrite, true);
+    has_writer_ = false;
+}
+
+// The accounts to write: those that somebody waits for and, when the others are due, those that
+// changed or have kept a block for too long. Who needs no more attention leaves the list.
+std::vector<BudgetAccount*> SpendWriter::choose(Instant now, bool due) {
+    std::vector<BudgetAccount*> chosen;
+    std::vector<BudgetAccount*> kept;
+    std::size_t others = 0;
+    for (BudgetAccount* account : listed_) {
+        const bool asks = account->is_changed() ||
+                          (account->has_block() && (wants_exact() || account->is_idle(now)));
+        if (account->is_urgent) {
+            account->is_urgent = false;
+            chosen.push_back(account);
+        } else if (due && asks && others < kMaxAccountsPerWrite) {
+            others += 1;
+            chosen.push_back(account);
+        } else if (asks || account->has_block()) {
+            kept.push_back(account);
+        } else {
+            account->is_listed = false;
+        }
+    }
+    urgent_ = 0;
+    // Last, so that those that did not fit come first the next time.
+    kept.insert(kept.end(), chosen.begin(), chosen.end());
+    listed_ = std::move(kept);
+    return chosen;
+}
+
+Task<Status> SpendWriter::write(std::vector<BudgetAccount*> accounts, Instant now) {
+    std::vector<SpendRow> rows;
+    rows.reserve(accounts.size());
+    for (BudgetAccount* account : accounts) {
+        const bool exact = wants_exact() || account->is_idle(now);
+        account->begin_write(exact ? Ahead::kExact : Ahead::kBlock, rows);
+    }
+    Status status = co_await store_.write(std::move(rows));
+    for (BudgetAccount* account : accounts) {
+        account->end_write(status.ok());
+    }
+    co_return status;
+}
+
+Task<void> SpendWriter::forget_old_days() {
+    const UtcDay today = utc_day(clock_.wall_now());
+    if (forgotten_on_ == today) {
+        co_return;
+    }
+    forgotten_on_ = today;
+    const Status status = co_await store_.forget_before(today - kUsageKept);
+    if (!status.ok()) {
+        log_.warn("usage_not_pruned", {{"reason", status.error().message}});
+    }
+}
+
+// Those in `list` that wait for `write` or an earlier one: how it ended.
+void SpendWriter::tell(std::vector<Waiting*>& list, std::uint64_t write, bool written) {
+    std::erase_if(list, [&](Waiting* waiting) {
+        if (waiting->write > write) {
+            return false;
+        }
+        waiting->written = written;
+        waiting->done.set();
+        return true;
+    });
+}
+
+void SpendWriter::lose(std::string_view reason) {
+    failures_.add();
+    is_lost_ = true;
+    lost_.set(1);
+    std::uint64_t suppressed = 0;
+    if (failure_lines_.allow(clock_.now(), suppressed)) {
+        log_.warn("budget_store_lost", {{"reason", reason}, {"suppressed", suppressed}});
+    }
+}
+
+void SpendWriter::find() {
+    if (!is_lost_) {
+        return;
+    }
+    is_lost_ = false;
+    lost_.set(0);
+    log_.info("budget_store_back");
+}
+
+Task<void> SpendWriter::stop() {
+    ensure_writer();  // whatever it finds to write it writes before it ends
+    is_closing_ = true;
+    wake();
+    tasks_.close();
+    co_await tasks_.join();
+}
+
+}  // namespace sluice::access

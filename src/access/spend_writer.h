@@ -1,0 +1,99 @@
+// Writes accounts to the store: those that a call waits for at once, the others once in a while.
+// Belongs to the control loop.
+#pragma once
+
+#include "access/budget_account.h"
+#include "access/spend_store.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/task.h"
+#include "obs/log.h"
+#include "obs/metrics.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace sluice::access {
+
+// How often figures that changed are written.
+inline constexpr Millis kSpendWriteInterval{1'000};
+// How long a call waits for a write; after that the store counts as lost.
+inline constexpr Millis kMaxSpendWait{250};
+// How long a report waits for exact figures.
+inline constexpr Millis kMaxReportWait{5'000};
+// Accounts written at once, besides those that somebody waits for.
+inline constexpr std::size_t kMaxAccountsPerWrite = 512;
+
+class SpendWriter {
+ public:
+    // References outlive it, and so do the accounts that it is given.
+    SpendWriter(Executor control, SpendStore& store, Clock& clock, const obs::Log& log,
+                obs::Metrics& metrics);
+    ~SpendWriter();
+    SpendWriter(const SpendWriter&) = delete;
+    SpendWriter& operator=(const SpendWriter&) = delete;
+
+    // The account changed: it is written within kSpendWriteInterval.
+    void changed(BudgetAccount& account);
+    // The store has to vouch for more of the account: it is written at once, unless the store is
+    // lost. Returns which write does it, for wait_for().
+    std::uint64_t urgent(BudgetAccount& account);
+
+    // Whether the last write failed or takes too long. It is tried again all the time.
+    bool is_lost() const { return is_lost_; }
+
+    enum class End : std::uint8_t { kWritten, kLost, kCancelled };
+    // Until that write is done, at most kMaxSpendWait and not past `deadline`.
+    Task<End> wait_for(std::uint64_t write, Instant deadline);
+
+    // Until the store has exact figures of every account, at most kMaxReportWait: kUnavailable.
+    Task<Status> wait_for_exact();
+
+    // Deletes what is older than kUsageKept; once a day.
+    Task<void> forget_old_days();
+
+    // At shutdown: writes exact figures and ends. Changes after that are not written.
+    Task<void> stop();
+
+ private:
+    struct Waiting;
+    class Entry;
+
+    void ensure_writer();
+    void wake();
+    bool wants_exact() const { return is_closing_ || !waiting_for_exact_.empty(); }
+    Task<void> write_until_done();
+    std::vector<BudgetAccount*> choose(Instant now, bool due);
+    Task<Status> write(std::vector<BudgetAccount*> accounts, Instant now);
+    static void tell(std::vector<Waiting*>& list, std::uint64_t write, bool written);
+    void lose(std::string_view reason);
+    void find();
+
+    const Executor control_;
+    SpendStore& store_;
+    Clock& clock_;
+    const obs::Log& log_;
+    obs::Gauge lost_;
+    obs::Counter failures_;
+    obs::LogLimiter failure_lines_;
+    TaskScope tasks_;
+
+    std::vector<BudgetAccount*> listed_;       // changed or with a block; latest writes last
+    std::vector<Waiting*> waiting_;            // in frames of wait_for()
+    std::vector<Waiting*> waiting_for_exact_;  // in frames of wait_for_exact()
+    std::shared_ptr<Alarm> alarm_;             // while the writer waits
+    std::optional<UtcDay> forgotten_on_;
+    std::uint64_t writes_ = 0;     // begun
+    std::uint64_t ended_ = 0;      // the last that ended
+    std::uint64_t succeeded_ = 0;  // the last that ended well
+    std::size_t urgent_ = 0;       // accounts that somebody waits for
+    bool has_writer_ = false;
+    bool is_lost_ = false;
+    bool is_closing_ = false;
+};
+
+}  // namespace sluice::access
