@@ -5,6 +5,7 @@
 #include "access/token_watch.h"
 #include "app/version.h"
 #include "base/exception.h"
+#include "base/hash.h"
 #include "io/address.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
@@ -12,6 +13,7 @@
 #include "obs/log_metrics.h"
 #include "obs/metrics.h"
 #include "surface/all.h"
+#include "web/key_runtime_memory.h"
 #include "web/keys.h"
 #include "web/search.h"
 
@@ -97,9 +99,11 @@ struct Gateway::Parts {
           random(random_in),
           log(log_in),
           http(control.get_executor(), config.upstream, clock, log, metrics),
-          tasks(control.get_executor(), [this](const std::exception_ptr& error) {
-              log.error("task_failed", {{"exception", exception_type(error)}});
-          }) {
+          tasks(control.get_executor(),
+                [this](const std::exception_ptr& error) {
+                    log.error("task_failed", {{"exception", exception_type(error)}});
+                }),
+          keys(std::make_shared<web::MemoryKeyRuntime>(clock, config.web.keys.runtime)) {
         metrics.sampled(obs::kLogLinesDropped, {},
                         [this] { return static_cast<double>(log.dropped()); });
     }
@@ -176,14 +180,23 @@ void Gateway::Parts::build_services() {
     }
     access = std::make_unique<access::Access>(config.access, all_loopback(config.server.listen),
                                               std::move(hosts), tokens, clock, metrics);
+    std::vector<web::StoredKey> found;
     for (auto& [provider, secret] : keys_from_environment(environment)) {
-        keys.add(provider, std::move(secret));
+        web::StoredKey key;
+        key.record.provider = provider;
+        key.record.id =
+            to_hex(sha256(provider + "\n" + std::string(secret.reveal()))).substr(0, 12);
+        key.record.last4 = secret.last4();
+        key.secret = std::move(secret);
+        found.push_back(std::move(key));
         key_count += 1;
     }
+    keys.apply(found);
     for (const auto& [lane, route] :
          {std::pair{"fast", &config.web.route_fast}, std::pair{"deep", &config.web.route_deep}}) {
         const bool has_key = std::any_of(route->begin(), route->end(), [&](const auto& provider) {
-            return keys.counts_of(provider, clock.now()).total() > 0;
+            const auto index = web::find_provider_index(provider);
+            return index && keys.counts_of(*index).active() > 0;
         });
         if (!has_key) {
             lanes_without_key.emplace_back(lane);
@@ -259,6 +272,9 @@ void Gateway::reload(Config config) {
     parts_->server->reconfigure(config.server);
     parts_->access->reconfigure(config.access);
     parts_->search->reconfigure(config.web);
+    asio::post(parts_->control, [parts = parts_.get(), keys = config.web.keys.runtime] {
+        parts->keys.runtime().configure(keys);
+    });
     parts_->log.set_lowest(config.log_level);
 }
 

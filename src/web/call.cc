@@ -36,6 +36,27 @@ Step step_after(Effect effect) {
     SLUICE_ASSERT(false && "an Effect outside its enumeration");
 }
 
+// How the key of a call has to rest; nothing when the verdict leaves it alone.
+std::optional<KeyRest> rest_after(const Verdict& verdict, const KeysConfig& config) {
+    switch (verdict.effect) {
+        case Effect::kCool:
+            return KeyRest{KeyStatus::kCooling, verdict.penalty.value_or(config.default_cooldown),
+                           verdict.reach};
+        case Effect::kExhaust:
+            return KeyRest{KeyStatus::kExhausted, verdict.penalty.value_or(config.exhausted_retry),
+                           verdict.reach};
+        case Effect::kQuarantine:
+            return KeyRest{KeyStatus::kQuarantined,
+                           verdict.penalty.value_or(config.auth_failure_disable), verdict.reach};
+        case Effect::kKeyCannot:
+        case Effect::kCaller:
+        case Effect::kProvider:
+        case Effect::kEmpty:
+            return std::nullopt;
+    }
+    SLUICE_ASSERT(false && "an Effect outside its enumeration");
+}
+
 void fill_hits(ProviderAnswer& answer, std::string_view provider, const SearchRequest& request) {
     if (answer.hits.size() > request.max_results) {
         answer.hits.resize(request.max_results);
@@ -103,7 +124,7 @@ ProviderCall::ProviderCall(KeyPool& keys, io::HttpClient& http, Clock& clock, co
 
 Task<CallResult> ProviderCall::run(Candidate candidate, const WebConfig& config,
                                    const SearchRequest& request, CallTerms terms,
-                                   std::vector<std::string>& tried_keys) {
+                                   std::vector<KeyIndex>& tried_keys) {
     ProviderState& state = *candidate.state;
     const Provider& provider = state.provider();
     if (auto constraint = unmet_constraint(provider.spec().can, request)) {
@@ -121,25 +142,33 @@ Task<CallResult> ProviderCall::run(Candidate candidate, const WebConfig& config,
     }
     bool waited = false;
     if (turn->at() > begun) {
-        if (!has_key_by(turn->at(), state.name(), terms, tried_keys)) {
-            co_return no_key(state);
+        if (!has_key_by(turn->at(), state.index(), terms, tried_keys)) {
+            co_return no_key(state, keys_.why_none(state.index()));
         }
         waited = true;
         state.count_wait_for_turn();
         co_await clock_.sleep_until(turn->at());
     }
-    std::optional<KeyLease> lease = keys_.lease(state.name(), tried_keys, clock_.now());
+    std::optional<KeyLease> lease;
     while (!lease) {
-        const std::optional<Instant> soon = key_soon(state.name(), terms, tried_keys);
+        LeaseStart start = keys_.lease(state.index(), tried_keys);
+        if (auto* later = std::get_if<Task<LeaseResult>>(&start)) {
+            Task<LeaseResult> task = std::move(*later);
+            LeaseResult result = co_await std::move(task);
+            start.emplace<LeaseResult>(std::move(result));
+        }
+        LeaseResult& leased = std::get<LeaseResult>(start);
+        if (auto* taken = std::get_if<KeyLease>(&leased)) {
+            lease.emplace(std::move(*taken));
+            break;
+        }
+        const std::optional<Instant> soon = key_soon(state.index(), terms, tried_keys);
         if (!soon) {
-            co_return no_key(state);
+            co_return no_key(state, std::get<NoKey>(leased));
         }
         waited = true;
         state.count_wait_for_key();
         co_await clock_.sleep_until(*soon);
-        if (auto again = keys_.lease(state.name(), tried_keys, clock_.now())) {
-            lease.emplace(*std::move(again));
-        }
     }
     Millis wait{};
     if (waited) {
@@ -147,11 +176,12 @@ Task<CallResult> ProviderCall::run(Candidate candidate, const WebConfig& config,
         pass.reset();
         pass = state.try_enter(clock_.now());
         if (!pass) {
+            std::move(*lease).refund();
             co_return left_alone(state);
         }
         wait = std::chrono::duration_cast<Millis>(clock_.now() - begun);
     }
-    tried_keys.push_back(lease->key().id);
+    tried_keys.push_back(lease->index());
     Admission admission{*std::move(pass), *std::move(turn), *std::move(lease), wait};
     co_return co_await send(candidate, config, request, terms.until, std::move(admission));
 }
@@ -172,10 +202,8 @@ Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config
     if (never_left(response)) {
         in.turn.give_back();
     }
-    const Asked asked{provider, request, in.lease.key()};
-    CallResult result = judged(asked, response, in.lease, config.keys);
+    CallResult result = judged(provider, request, response, std::move(in.lease), config.keys);
     result.attempt.provider = state.name();
-    result.attempt.key_id = in.lease.key().id;
     result.attempt.egress = kDirect;
     result.attempt.waited = in.waited;
     result.attempt.latency = std::chrono::duration_cast<Millis>(received - sent);
@@ -185,8 +213,8 @@ Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config
     co_return result;
 }
 
-std::optional<Instant> ProviderCall::key_back_at(std::string_view provider) const {
-    return keys_.back_at(provider, clock_.now());
+std::optional<Instant> ProviderCall::key_back_at(ProviderIndex provider) {
+    return keys_.back_at(provider);
 }
 
 CallResult ProviderCall::passed_over(ProviderState& state, Outcome outcome, std::string detail) {
@@ -198,12 +226,12 @@ CallResult ProviderCall::passed_over(ProviderState& state, Outcome outcome, std:
     return result;
 }
 
-CallResult ProviderCall::no_key(ProviderState& state) {
-    if (keys_.counts_of(state.name(), clock_.now()).total() == 0) {
-        return passed_over(state, Outcome::kSkippedNoKey, "no key is configured");
+CallResult ProviderCall::no_key(ProviderState& state, const NoKey& none) {
+    CallResult result =
+        passed_over(state, Outcome::kSkippedNoKey, std::string(to_string(none.why)));
+    if (none.why != NoKey::Why::kNone) {
+        result.attempt.blame = Blame::kKey;
     }
-    CallResult result = passed_over(state, Outcome::kSkippedNoKey, "every key is resting");
-    result.attempt.blame = Blame::kKey;
     return result;
 }
 
@@ -235,32 +263,33 @@ CallResult ProviderCall::no_turn(Candidate candidate) {
 }
 
 // A key that the search has not tried rests, and is back early enough to be waited for.
-std::optional<Instant> ProviderCall::key_soon(std::string_view provider, const CallTerms& terms,
-                                              const std::vector<std::string>& tried_keys) const {
+std::optional<Instant> ProviderCall::key_soon(ProviderIndex provider, const CallTerms& terms,
+                                              const std::vector<KeyIndex>& tried_keys) const {
     if (terms.patience != Patience::kWaitForKey || !tried_keys.empty()) {
         return std::nullopt;
     }
-    const Instant now = clock_.now();
-    const std::optional<Instant> back = keys_.back_at(provider, now);
-    if (!back || *back > terms.latest_start(now)) {
+    const std::optional<Instant> back = keys_.back_at(provider);
+    if (!back || *back > terms.latest_start(clock_.now())) {
         return std::nullopt;
     }
     return back;
 }
 
-bool ProviderCall::has_key_by(Instant instant, std::string_view provider, const CallTerms& terms,
-                              const std::vector<std::string>& tried_keys) const {
-    const Instant now = clock_.now();
-    if (keys_.counts_of(provider, now).available > tried_keys.size()) {
+bool ProviderCall::has_key_by(Instant instant, ProviderIndex provider, const CallTerms& terms,
+                              const std::vector<KeyIndex>& tried_keys) const {
+    if (std::holds_alternative<std::string>(keys_.peek(provider, tried_keys))) {
         return true;
     }
-    const std::optional<Instant> back = keys_.back_at(provider, now);
+    const std::optional<Instant> back = keys_.back_at(provider);
     return (back && *back <= instant) || key_soon(provider, terms, tried_keys).has_value();
 }
 
-CallResult ProviderCall::judged(const Asked& asked, const Result<io::ClientResponse>& response,
-                                KeyLease& lease, const KeysConfig& penalties) {
+CallResult ProviderCall::judged(const Provider& provider, const SearchRequest& request,
+                                const Result<io::ClientResponse>& response, KeyLease lease,
+                                const KeysConfig& penalties) {
+    const Asked asked{provider, request, lease.key()};
     CallResult result;
+    result.attempt.key_id = lease.key().id;
     result.attempt.status = response.ok() ? response->status : 0;
     Judgement judgement = response.ok() ? judge(asked, *response, reader_, clock_.wall_now())
                                         : Judgement(judge_transport_error(response.error()));
@@ -270,6 +299,7 @@ CallResult ProviderCall::judged(const Asked& asked, const Result<io::ClientRespo
         const bool empty = result.answer.hits.empty() && !result.answer.answer;
         result.attempt.outcome = empty ? Outcome::kEmpty : Outcome::kSuccess;
         result.step = empty ? Step::kEmpty : Step::kAnswer;
+        std::move(lease).settle(result.attempt.outcome);
         return result;
     }
     Verdict& verdict = std::get<Verdict>(judgement);
@@ -278,7 +308,15 @@ CallResult ProviderCall::judged(const Asked& asked, const Result<io::ClientRespo
     if (verdict.outcome == Outcome::kCancelled) {
         return result;
     }
-    penalise(lease, asked.provider.spec().name, verdict, penalties);
+    const std::optional<KeyRest> rest = rest_after(verdict, penalties);
+    if (rest) {
+        note_rest(provider.spec().name, lease.key().id, verdict.outcome, *rest);
+    }
+    if (never_left(response)) {
+        std::move(lease).refund();
+    } else {
+        std::move(lease).settle(verdict.outcome, rest);
+    }
     result.step = step_after(verdict.effect);
     if (verdict.effect != Effect::kEmpty) {
         // What could not even be sent is our own doing: a proxy, a URL, a deadline gone by.
@@ -287,38 +325,15 @@ CallResult ProviderCall::judged(const Asked& asked, const Result<io::ClientRespo
     return result;
 }
 
-void ProviderCall::penalise(KeyLease& lease, std::string_view provider, const Verdict& verdict,
-                            const KeysConfig& penalties) {
-    KeyStatus status = KeyStatus::kAvailable;
-    Millis rest{};
-    switch (verdict.effect) {
-        case Effect::kCool:
-            status = KeyStatus::kCooling;
-            rest = verdict.penalty.value_or(penalties.default_cooldown);
-            break;
-        case Effect::kExhaust:
-            status = KeyStatus::kExhausted;
-            rest = verdict.penalty.value_or(penalties.exhausted_retry);
-            break;
-        case Effect::kQuarantine:
-            status = KeyStatus::kQuarantined;
-            rest = verdict.penalty.value_or(penalties.auth_failure_disable);
-            break;
-        case Effect::kKeyCannot:
-        case Effect::kCaller:
-        case Effect::kProvider:
-        case Effect::kEmpty:
-            return;
-    }
-    lease.penalise(status, clock_.now() + rest);
-    registry_
-        .counter(kKeyPenalised, {std::string(provider), std::string(to_string(verdict.outcome))})
-        .add();
+void ProviderCall::note_rest(std::string_view provider, std::string_view key_id, Outcome reason,
+                             const KeyRest& rest) {
+    registry_.counter(kKeyPenalised, {std::string(provider), std::string(to_string(reason))}).add();
     log_.warn("key_penalised", {{"provider", provider},
-                                {"key_id", lease.key().id},
-                                {"status", to_string(status)},
-                                {"reason", to_string(verdict.outcome)},
-                                {"rest_ms", rest}});
+                                {"key_id", key_id},
+                                {"status", to_string(rest.status)},
+                                {"reach", rest.reach == Reach::kAccount ? "account" : "key"},
+                                {"reason", to_string(reason)},
+                                {"rest_ms", rest.time}});
 }
 
 }  // namespace sluice::web

@@ -72,10 +72,10 @@ class ProviderCall {
     // most its own timeout. There is always an attempt to show, whether something was sent or not.
     // What is passed by reference outlives the task.
     Task<CallResult> run(Candidate candidate, const WebConfig& config, const SearchRequest& request,
-                         CallTerms terms, std::vector<std::string>& tried_keys);
+                         CallTerms terms, std::vector<KeyIndex>& tried_keys);
 
     // When the first resting key of `provider` may be used again; nothing when none rests.
-    std::optional<Instant> key_back_at(std::string_view provider) const;
+    std::optional<Instant> key_back_at(ProviderIndex provider);
 
  private:
     // What a call needs before it is sent; each gives itself back.
@@ -89,17 +89,18 @@ class ProviderCall {
     Task<CallResult> send(Candidate candidate, const WebConfig& config,
                           const SearchRequest& request, Instant until, Admission in);
     CallResult passed_over(ProviderState& state, Outcome outcome, std::string detail);
-    CallResult no_key(ProviderState& state);
+    CallResult no_key(ProviderState& state, const NoKey& none);
     CallResult left_alone(ProviderState& state);
     CallResult no_turn(Candidate candidate);
-    std::optional<Instant> key_soon(std::string_view provider, const CallTerms& terms,
-                                    const std::vector<std::string>& tried_keys) const;
-    bool has_key_by(Instant instant, std::string_view provider, const CallTerms& terms,
-                    const std::vector<std::string>& tried_keys) const;
-    CallResult judged(const Asked& asked, const Result<io::ClientResponse>& response,
-                      KeyLease& lease, const KeysConfig& penalties);
-    void penalise(KeyLease& lease, std::string_view provider, const Verdict& verdict,
-                  const KeysConfig& penalties);
+    std::optional<Instant> key_soon(ProviderIndex provider, const CallTerms& terms,
+                                    const std::vector<KeyIndex>& tried_keys) const;
+    bool has_key_by(Instant instant, ProviderIndex provider, const CallTerms& terms,
+                    const std::vector<KeyIndex>& tried_keys) const;
+    CallResult judged(const Provider& provider, const SearchRequest& request,
+                      const Result<io::ClientResponse>& response, KeyLease lease,
+                      const KeysConfig& penalties);
+    void note_rest(std::string_view provider, std::string_view key_id, Outcome reason,
+                   const KeyRest& rest);
 
     KeyPool& keys_;
     io::HttpClient& http_;

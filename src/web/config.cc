@@ -76,6 +76,13 @@ CacheConfig CacheConfig::read(ConfigReader in) {
 
 KeysConfig KeysConfig::read(ConfigReader in) {
     KeysConfig c;
+    in.choice({"rotation", "which of a provider's usable keys is taken", {}, false},
+              c.runtime.rotation,
+              {{to_string(Rotation::kLeastUsed), Rotation::kLeastUsed},
+               {to_string(Rotation::kRoundRobin), Rotation::kRoundRobin},
+               {to_string(Rotation::kWeighted), Rotation::kWeighted}});
+    in.integer({"max_in_flight", "calls at once of a key that has no bound of its own", {}, false},
+               c.runtime.max_in_flight, std::uint32_t{1}, kMaxKeyInFlight);
     in.duration(
         {"auth_failure_disable_s", "how long a key that was refused is left alone", {}, false},
         c.auth_failure_disable, 1s, 24h * 30);

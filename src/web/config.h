@@ -5,6 +5,7 @@
 #include "base/config_reader.h"
 #include "guard/circuit.h"
 #include "guard/lanes.h"
+#include "web/key_runtime.h"
 #include "web/provider.h"
 #include "web/types.h"
 
@@ -28,6 +29,7 @@ struct CacheConfig {
 };
 
 struct KeysConfig {
+    RuntimeConfig runtime;
     Millis auth_failure_disable{900'000};  // a refused key is left alone for so long
     Millis default_cooldown{30'000};       // a rate-limited key, when the provider names no time
     Millis exhausted_retry{3'600'000};     // a key without quota, when the provider names no time

@@ -67,7 +67,7 @@ std::optional<Millis> first_key_back_in(const SearchWork& work,
     const Instant now = work.clock.now();
     Earliest earliest;
     for (const Candidate& candidate : route) {
-        if (const auto back = work.call.key_back_at(candidate.state->name())) {
+        if (const auto back = work.call.key_back_at(candidate.state->index())) {
             earliest.add(*back - now);
         }
     }

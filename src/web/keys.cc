@@ -1,155 +1,202 @@
 #include "web/keys.h"
 
-#include "base/hash.h"
-
 #include <algorithm>
+#include <set>
 #include <tuple>
 #include <utility>
 
 namespace sluice::web {
 
-namespace {
-
-// Hexadecimal digits of a key's id: enough to tell a few thousand keys apart, few enough to read.
-constexpr std::size_t kKeyIdDigits = 12;
-
-}  // namespace
-
-struct KeyPool::Entry {
-    ProviderKey key;
-    KeyStatus status = KeyStatus::kAvailable;
-    Instant until{};  // of a status other than kAvailable
-    Instant last_used{};
-    std::uint32_t in_flight = 0;
-
-    // Every penalty is time-boxed: it ends by itself.
-    KeyStatus status_at(Instant now) const { return now < until ? status : KeyStatus::kAvailable; }
-};
-
-std::string_view to_string(KeyStatus status) {
-    switch (status) {
-        case KeyStatus::kAvailable:
-            return "available";
-        case KeyStatus::kCooling:
-            return "cooling";
-        case KeyStatus::kExhausted:
-            return "exhausted";
-        case KeyStatus::kQuarantined:
-            return "quarantined";
+std::string_view to_string(NoKey::Why why) {
+    switch (why) {
+        case NoKey::Why::kNone:
+            return "no key is configured";
+        case NoKey::Why::kDisabled:
+            return "every key is disabled";
+        case NoKey::Why::kResting:
+            return "every key is resting";
+        case NoKey::Why::kSaturated:
+            return "every key is busy";
+        case NoKey::Why::kTried:
+            return "every other key was tried";
     }
-    SLUICE_ASSERT(false && "a KeyStatus outside its enumeration");
+    SLUICE_ASSERT(false && "a NoKey::Why outside its enumeration");
 }
 
-KeyPool::KeyPool() = default;
+KeyLease::KeyLease(std::shared_ptr<KeyRuntime> runtime, KeyIndex index,
+                   std::shared_ptr<const ProviderKey> key)
+    : runtime_(std::move(runtime)), key_(std::move(key)), index_(index) {}
+
+KeyLease::KeyLease(KeyLease&& other) noexcept = default;
+
+KeyLease::~KeyLease() {
+    if (runtime_) {
+        give_back(KeySettlement{});
+    }
+}
+
+void KeyLease::settle(Outcome outcome, std::optional<KeyRest> rest) && {
+    give_back(KeySettlement{KeySettlement::Call::kMade, outcome, rest});
+}
+
+void KeyLease::refund() && {
+    give_back(KeySettlement{KeySettlement::Call::kNotMade, {}, {}});
+}
+
+void KeyLease::give_back(const KeySettlement& settlement) {
+    SLUICE_ASSERT(runtime_ != nullptr);
+    std::exchange(runtime_, nullptr)->settle(index_, settlement);
+}
+
+KeyPool::KeyPool(std::shared_ptr<KeyRuntime> runtime) : runtime_(std::move(runtime)) {}
 KeyPool::~KeyPool() = default;
 
-std::string KeyPool::add(std::string_view provider, Secret secret) {
-    std::string material = "sluice key id\n";
-    material.append(provider).append("\n").append(secret.reveal());
-    std::string id = to_hex(sha256(material)).substr(0, kKeyIdDigits);
-    auto& entries = keys_[std::string(provider)];
-    const bool known = std::any_of(entries.begin(), entries.end(),
-                                   [&](const auto& entry) { return entry->key.id == id; });
-    if (!known) {
-        auto entry = std::make_shared<Entry>();
-        entry->key = ProviderKey{id, std::move(secret)};
-        entries.push_back(std::move(entry));
+LeaseResult KeyPool::to_lease(const Pick& pick) const {
+    if (const auto* none = std::get_if<NoKey>(&pick)) {
+        return *none;
     }
-    return id;
+    const KeyIndex index = std::get<KeyIndex>(pick);
+    SLUICE_ASSERT(index < entries_.size() && entries_[index].key != nullptr);
+    return KeyLease(runtime_, index, entries_[index].key);
 }
 
-std::optional<KeyLease> KeyPool::lease(std::string_view provider,
-                                       const std::vector<std::string>& tried, Instant now) {
-    const auto found = keys_.find(provider);
-    if (found == keys_.end()) {
-        return std::nullopt;
+LeaseStart KeyPool::lease(ProviderIndex provider, std::span<const KeyIndex> tried) {
+    PickStart start = runtime_->pick(provider, tried);
+    if (const auto* pick = std::get_if<Pick>(&start)) {
+        return to_lease(*pick);
     }
-    std::shared_ptr<Entry> best;
-    for (const std::shared_ptr<Entry>& entry : found->second) {
-        if (entry->status_at(now) != KeyStatus::kAvailable ||
-            std::find(tried.begin(), tried.end(), entry->key.id) != tried.end()) {
-            continue;
-        }
-        if (!best || std::tie(entry->in_flight, entry->last_used) <
-                         std::tie(best->in_flight, best->last_used)) {
-            best = entry;
-        }
-    }
-    if (!best) {
-        return std::nullopt;
-    }
-    best->last_used = now;
-    return KeyLease(std::move(best));
+    return lease_later(std::get<Task<Pick>>(std::move(start)));
 }
 
-std::optional<Instant> KeyPool::back_at(std::string_view provider, Instant now) const {
-    const auto found = keys_.find(provider);
-    std::optional<Instant> first;
-    if (found == keys_.end()) {
-        return first;
-    }
-    for (const auto& entry : found->second) {
-        if (entry->status_at(now) != KeyStatus::kAvailable && (!first || entry->until < *first)) {
-            first = entry->until;
-        }
-    }
-    return first;
+Task<LeaseResult> KeyPool::lease_later(Task<Pick> pick) {
+    const Pick picked = co_await std::move(pick);
+    co_return to_lease(picked);
 }
 
-std::map<std::string, KeyPool::Counts> KeyPool::counts(Instant now) const {
-    std::map<std::string, Counts> result;
-    for (const auto& [provider, entries] : keys_) {
-        result[provider] = counts_of(provider, now);
+std::variant<std::string, NoKey> KeyPool::peek(ProviderIndex provider,
+                                               std::span<const KeyIndex> tried) {
+    const Pick pick = runtime_->peek(provider, tried);
+    if (const auto* none = std::get_if<NoKey>(&pick)) {
+        return *none;
+    }
+    return entries_[std::get<KeyIndex>(pick)].record.id;
+}
+
+NoKey KeyPool::why_none(ProviderIndex provider) {
+    const Pick pick = runtime_->peek(provider, {});
+    if (const auto* none = std::get_if<NoKey>(&pick)) {
+        return *none;
+    }
+    NoKey tried;
+    tried.why = NoKey::Why::kTried;
+    return tried;
+}
+
+std::map<std::string, KeyCounts> KeyPool::counts() {
+    std::map<std::string, KeyCounts> result;
+    ProviderIndex index = 0;
+    for (const Provider* provider : all_providers()) {
+        const KeyCounts counts = runtime_->counts(index++);
+        if (counts.active() + counts.disabled > 0) {
+            result.emplace(provider->spec().name, counts);
+        }
     }
     return result;
 }
 
-KeyPool::Counts KeyPool::counts_of(std::string_view provider, Instant now) const {
-    Counts counts;
-    const auto found = keys_.find(provider);
-    if (found == keys_.end()) {
-        return counts;
-    }
-    for (const auto& entry : found->second) {
-        counts.in_flight += entry->in_flight;
-        switch (entry->status_at(now)) {
-            case KeyStatus::kAvailable:
-                counts.available += 1;
-                break;
-            case KeyStatus::kCooling:
-                counts.cooling += 1;
-                break;
-            case KeyStatus::kExhausted:
-                counts.exhausted += 1;
-                break;
-            case KeyStatus::kQuarantined:
-                counts.quarantined += 1;
-                break;
+void KeyPool::apply(const std::vector<StoredKey>& keys) {
+    std::set<std::string_view> kept;
+    for (const StoredKey& stored : keys) {
+        const auto provider = find_provider_index(stored.record.provider);
+        if (provider) {
+            set(stored, *provider);
+            kept.insert(stored.record.id);
         }
     }
-    return counts;
-}
-
-KeyLease::KeyLease(std::shared_ptr<KeyPool::Entry> entry) : entry_(std::move(entry)) {
-    entry_->in_flight += 1;
-}
-
-KeyLease::~KeyLease() {
-    if (entry_) {
-        entry_->in_flight -= 1;
+    for (auto entry = by_id_.begin(); entry != by_id_.end();) {
+        if (kept.contains(entry->first)) {
+            ++entry;
+            continue;
+        }
+        runtime_->remove(entry->second);
+        entries_[entry->second] = Entry{};
+        entry = by_id_.erase(entry);
     }
 }
 
-const ProviderKey& KeyLease::key() const {
-    return entry_->key;
-}
-
-void KeyLease::penalise(KeyStatus status, Instant until) {
-    if (until <= entry_->until) {
+void KeyPool::set(const StoredKey& stored, ProviderIndex provider) {
+    const KeyRecord& record = stored.record;
+    const auto found = by_id_.find(record.id);
+    if (found != by_id_.end() && entries_[found->second].record == record) {
         return;
     }
-    entry_->status = status;
-    entry_->until = until;
+    KeyRules rules{provider,     record.id,     record.account,
+                   record.state, record.weight, record.max_in_flight,
+                   record.quota};
+    KeyIndex index = 0;
+    if (found != by_id_.end()) {
+        index = found->second;
+        runtime_->change(index, std::move(rules));
+    } else {
+        index = runtime_->add(std::move(rules));
+        by_id_.emplace(record.id, index);
+    }
+    if (index >= entries_.size()) {
+        entries_.resize(index + 1);
+    }
+    auto key = std::make_shared<ProviderKey>(record.id, stored.secret);
+    key->account = record.account;
+    key->engine_id = record.engine_id;
+    entries_[index] = Entry{record, std::move(key)};
+}
+
+const KeyRecord* KeyPool::find(std::string_view id) const {
+    const auto found = by_id_.find(id);
+    return found == by_id_.end() ? nullptr : &entries_[found->second].record;
+}
+
+std::shared_ptr<const ProviderKey> KeyPool::secret_of(std::string_view id) const {
+    const auto found = by_id_.find(id);
+    return found == by_id_.end() ? nullptr : entries_[found->second].key;
+}
+
+bool KeyPool::clear_rest(std::string_view id) {
+    const auto found = by_id_.find(id);
+    if (found == by_id_.end()) {
+        return false;
+    }
+    runtime_->clear_rest(found->second);
+    return true;
+}
+
+Task<std::vector<KeyReport>> KeyPool::report() {
+    std::vector<KeyIndex> indices;
+    std::vector<KeyReport> reports;
+    for (const auto& [id, index] : by_id_) {
+        indices.push_back(index);
+        reports.push_back({entries_[index].record, {}});
+    }
+    const std::vector<KeyHealth> health = co_await runtime_->health(std::move(indices));
+    for (std::size_t i = 0; i < reports.size(); ++i) {
+        reports[i].health = health[i];
+    }
+    std::sort(reports.begin(), reports.end(), [](const KeyReport& a, const KeyReport& b) {
+        return std::tie(a.record.created_at, a.record.id) <
+               std::tie(b.record.created_at, b.record.id);
+    });
+    co_return reports;
+}
+
+Task<std::optional<KeyReport>> KeyPool::report_one(std::string id) {
+    const auto found = by_id_.find(id);
+    if (found == by_id_.end()) {
+        co_return std::nullopt;
+    }
+    KeyReport report{entries_[found->second].record, {}};
+    std::vector<KeyIndex> one{found->second};
+    const std::vector<KeyHealth> health = co_await runtime_->health(std::move(one));
+    report.health = health.front();
+    co_return report;
 }
 
 }  // namespace sluice::web

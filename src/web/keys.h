@@ -1,83 +1,121 @@
-// The keys of every provider and their state while the process runs: which may be used now, which
-// are resting and until when. Belongs to the control loop (before that runs, to who fills it);
-// holds no clock.
+// The keys of every provider: what is known about each, its secret, and the lease of one for a
+// call. How they fare (rests, calls under way, whose turn it is) is the runtime's, behind
+// web/key_runtime.h; where they are kept is the store's, behind web/key_store.h. Belongs to the
+// control loop (before that runs, to who fills it).
 #pragma once
 
 #include "base/clock.h"
 #include "base/secret.h"
+#include "base/task.h"
+#include "web/key_runtime.h"
+#include "web/key_types.h"
 #include "web/provider.h"
 
-#include <cstdint>
+#include <cstddef>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <variant>
 #include <vector>
 
 namespace sluice::web {
 
-enum class KeyStatus : std::uint8_t { kAvailable, kCooling, kExhausted, kQuarantined };
-std::string_view to_string(KeyStatus status);
+// A reserved key. Gives it back when destroyed, on every path; then nothing was learned, and the
+// call counts. Movable; not thread-safe.
+class KeyLease {
+ public:
+    KeyLease(KeyLease&& other) noexcept;
+    KeyLease& operator=(KeyLease&&) = delete;
+    ~KeyLease();
 
-class KeyLease;
+    const ProviderKey& key() const { return *key_; }
+    // What to pass as tried in the next lease of the same request.
+    KeyIndex index() const { return index_; }
+
+    // Gives the key back with what was learned. A rest may reach the whole account.
+    void settle(Outcome outcome, std::optional<KeyRest> rest = {}) &&;
+    // Nothing was sent: the quota gets the call back.
+    void refund() &&;
+
+ private:
+    friend class KeyPool;
+    KeyLease(std::shared_ptr<KeyRuntime> runtime, KeyIndex index,
+             std::shared_ptr<const ProviderKey> key);
+    void give_back(const KeySettlement& settlement);
+
+    std::shared_ptr<KeyRuntime> runtime_;  // empty: given back
+    std::shared_ptr<const ProviderKey> key_;
+    KeyIndex index_;
+};
+
+using LeaseResult = std::variant<KeyLease, NoKey>;
+// A lease that is there already, or the work that will give it.
+using LeaseStart = std::variant<LeaseResult, Task<LeaseResult>>;
+
+// A key as an operator sees it.
+struct KeyReport {
+    KeyRecord record;
+    KeyHealth health;
+};
 
 // Leases may outlive it.
 class KeyPool {
  public:
-    KeyPool();
+    explicit KeyPool(std::shared_ptr<KeyRuntime> runtime);
     ~KeyPool();
     KeyPool(const KeyPool&) = delete;
     KeyPool& operator=(const KeyPool&) = delete;
 
-    // Adds a key unless the provider has it already. Returns its id, which is derived from the
-    // secret (a truncated hash), so that it is the same after a restart.
-    std::string add(std::string_view provider, Secret secret);
+    // Reserves the key of the provider whose turn it is, leaving out those of `tried`, which
+    // outlives the task.
+    LeaseStart lease(ProviderIndex provider, std::span<const KeyIndex> tried);
+    // The id of the key that lease() would give, as far as this process knows.
+    std::variant<std::string, NoKey> peek(ProviderIndex provider, std::span<const KeyIndex> tried);
 
-    // Leases the key of `provider` that is available at `now`, not in `tried` (ids), and least
-    // used: fewest calls under way, then longest unused. Nothing when there is none.
-    std::optional<KeyLease> lease(std::string_view provider, const std::vector<std::string>& tried,
-                                  Instant now);
+    // Why lease() finds none, of a provider of which it found none.
+    NoKey why_none(ProviderIndex provider);
 
     // When the first of the provider's resting keys may be used again; nothing when none rests.
-    std::optional<Instant> back_at(std::string_view provider, Instant now) const;
+    std::optional<Instant> back_at(ProviderIndex provider) { return runtime_->back_at(provider); }
+    KeyCounts counts_of(ProviderIndex provider) { return runtime_->counts(provider); }
+    // By provider, of those that have a key.
+    std::map<std::string, KeyCounts> counts();
 
-    // How many keys are in which state, and how many calls use them now.
-    struct Counts {
-        std::uint32_t available = 0;
-        std::uint32_t cooling = 0;
-        std::uint32_t exhausted = 0;
-        std::uint32_t quarantined = 0;
-        std::uint32_t in_flight = 0;
-        std::uint32_t total() const { return available + cooling + exhausted + quarantined; }
+    // Takes over what the store holds: for the next lease, new keys are there, changed ones are as
+    // they are now, and others are gone. A key that stays keeps what is known about how it fares.
+    // Keys of providers that this binary does not have are left out.
+    void apply(const std::vector<StoredKey>& keys);
+
+    std::size_t size() const { return by_id_.size(); }
+    // Null when there is no key of that id. Valid until the next apply().
+    const KeyRecord* find(std::string_view id) const;
+    std::shared_ptr<const ProviderKey> secret_of(std::string_view id) const;
+    // False when there is no key of that id.
+    bool clear_rest(std::string_view id);
+    // Every key in order of creation; or those of `ids` that exist.
+    Task<std::vector<KeyReport>> report();
+    Task<std::optional<KeyReport>> report_one(std::string id);
+
+    KeyRuntime& runtime() { return *runtime_; }
+
+ private:
+    struct Entry {
+        KeyRecord record;
+        std::shared_ptr<const ProviderKey> key;  // null: no key has this index
     };
-    std::map<std::string, Counts> counts(Instant now) const;         // by provider
-    Counts counts_of(std::string_view provider, Instant now) const;  // all 0: no such provider
 
- private:
-    friend class KeyLease;
-    struct Entry;
-    std::map<std::string, std::vector<std::shared_ptr<Entry>>, std::less<>> keys_;
-};
+    LeaseResult to_lease(const Pick& pick) const;
+    Task<LeaseResult> lease_later(Task<Pick> pick);
+    void set(const StoredKey& stored, ProviderIndex provider);
 
-// A reserved key. Releases it when destroyed, on every path; without a reported outcome the key is
-// left as it was.
-class KeyLease {
- public:
-    KeyLease(KeyLease&&) noexcept = default;
-    KeyLease& operator=(KeyLease&&) = delete;
-    ~KeyLease();
-
-    const ProviderKey& key() const;
-
-    // The key rests as `status` until `until`. A penalty never shortens one that is longer.
-    void penalise(KeyStatus status, Instant until);
-
- private:
-    friend class KeyPool;
-    explicit KeyLease(std::shared_ptr<KeyPool::Entry> entry);
-    std::shared_ptr<KeyPool::Entry> entry_;
+    std::shared_ptr<KeyRuntime> runtime_;
+    std::vector<Entry> entries_;  // by KeyIndex
+    std::map<std::string, KeyIndex, std::less<>> by_id_;
 };
 
 }  // namespace sluice::web

@@ -72,6 +72,18 @@ const Provider* find_provider(std::string_view name) {
     return nullptr;
 }
 
+std::optional<ProviderIndex> find_provider_index(std::string_view name) {
+    const Provider* provider = find_provider(name);
+    return provider == nullptr ? std::nullopt : std::optional(index_of(*provider));
+}
+
+ProviderIndex index_of(const Provider& provider) {
+    const std::vector<const Provider*>& all = all_providers();
+    const auto found = std::find(all.begin(), all.end(), &provider);
+    SLUICE_ASSERT(found != all.end());
+    return static_cast<ProviderIndex>(found - all.begin());
+}
+
 std::string key_variables() {
     std::string text;
     for (const Provider* provider : all_providers()) {

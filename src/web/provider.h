@@ -146,6 +146,11 @@ class Provider {
 const std::vector<const Provider*>& all_providers();
 const Provider* find_provider(std::string_view name);
 
+// The place of a provider in all_providers(): what tables by provider are indexed with.
+using ProviderIndex = std::uint32_t;
+std::optional<ProviderIndex> find_provider_index(std::string_view name);
+ProviderIndex index_of(const Provider& provider);  // which is in all_providers(): asserted
+
 // The variables that keys can be set in, for messages: "SERPER_API_KEYS or TAVILY_API_KEYS".
 std::string key_variables();
 

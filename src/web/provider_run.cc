@@ -1,7 +1,6 @@
 #include "web/provider_run.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 namespace sluice::web {
@@ -35,7 +34,7 @@ Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate,
     SLUICE_ASSERT(providers_left > 0);
     ProviderRun run;
     run.step = Step::kNextKey;
-    std::vector<std::string> tried_keys;
+    std::vector<KeyIndex> tried_keys;
     const KeyBudget budget = budget_for_keys(work.clock.now(), work.deadline, providers_left);
     while (run.step == Step::kNextKey && trail.size() < budget.attempts) {
         const Instant now = work.clock.now();

@@ -10,6 +10,7 @@ namespace sluice::web {
 ProviderState::ProviderState(const Provider& provider, guard::CircuitConfig circuit,
                              const obs::Log& log, obs::Metrics& metrics)
     : provider_(provider),
+      index_(index_of(provider)),
       circuit_(circuit),
       log_(log),
       registry_(metrics),

@@ -29,6 +29,7 @@ class ProviderState {
 
     const Provider& provider() const { return provider_; }
     std::string_view name() const { return provider_.spec().name; }
+    ProviderIndex index() const { return index_; }
 
     // Leave to make one call; nothing while the circuit keeps calls away.
     std::optional<guard::CircuitPass> try_enter(Instant now) { return circuit_.try_enter(now); }
@@ -62,6 +63,7 @@ class ProviderState {
     void report(guard::CircuitPass& pass, guard::CallOutcome outcome, Instant now);
 
     const Provider& provider_;
+    ProviderIndex index_;
     guard::Circuit circuit_;
     std::string reason_;
     ProviderRate rate_;

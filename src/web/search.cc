@@ -46,12 +46,12 @@ std::size_t index_of(Lane lane) {
 }
 
 // Whether somebody could be asked now.
-bool can_search(const WebConfig& config, const KeyPool& keys, Instant now) {
+bool can_search(const WebConfig& config, KeyPool& keys) {
     for (const auto* route : {&config.route_fast, &config.route_deep}) {
         for (const std::string& name : *route) {
-            const auto settings = config.providers.find(name);
-            if (settings != config.providers.end() && settings->second.enabled &&
-                keys.counts_of(name, now).available > 0) {
+            const auto provider = find_provider_index(name);
+            if (provider && config.provider(name).enabled &&
+                keys.counts_of(*provider).available > 0) {
                 return true;
             }
         }
@@ -220,8 +220,8 @@ Task<Search::Overview> Search::overview() {
 
 Task<Search::Overview> Search::gather() {
     Overview overview;
-    overview.can_search = can_search(*config_.get(), keys_, clock_.now());
-    overview.keys = keys_.counts(clock_.now());
+    overview.can_search = can_search(*config_.get(), keys_);
+    overview.keys = keys_.counts();
     for (const auto& state : providers_.all()) {
         overview.providers.push_back({state->name(), state->circuit(clock_.now())});
     }

@@ -69,7 +69,7 @@ class Search {
     // What the gateway looks like at one moment.
     struct Overview {
         bool can_search = false;  // an enabled provider of a route has a key that may be used
-        std::map<std::string, KeyPool::Counts> keys;  // by provider
+        std::map<std::string, KeyCounts> keys;  // by provider
         struct Provider {
             std::string_view name;
             ProviderState::CircuitView circuit;

@@ -1,6 +1,8 @@
 #include "support/web_harness.h"
 
+#include "base/hash.h"
 #include "support/run_task.h"
+#include "web/key_runtime_memory.h"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -70,6 +72,7 @@ web::WebConfig harness_config() {
 WebHarness::WebHarness(web::WebConfig config)
     : log(clock, sink, obs::Level::kDebug),
       access(access::AccessConfig{}, true, {"127.0.0.1"}, tokens, clock, metrics),
+      keys(std::make_shared<web::MemoryKeyRuntime>(clock, config.keys.runtime)),
       http(clock, [](const io::ClientRequest& request) { return ok_answer(request); }),
       web(io.get_executor(), std::move(config), access, keys, http, clock, log, metrics) {}
 
@@ -79,7 +82,23 @@ WebHarness::~WebHarness() {
 }
 
 void WebHarness::add_key(std::string_view provider, std::string secret) {
-    keys.add(provider, Secret(std::move(secret)));
+    web::StoredKey key;
+    key.record.id = to_hex(sha256(std::string(provider) + " " + secret)).substr(0, 12);
+    key.record.provider = provider;
+    key.secret = Secret(std::move(secret));
+    stored_keys.push_back(std::move(key));
+    keys.apply(stored_keys);
+}
+
+web::KeyCounts WebHarness::key_counts(std::string_view provider) {
+    return keys.counts_of(*web::find_provider_index(provider));
+}
+
+void WebHarness::rest_key(std::string_view provider, web::KeyStatus status, Millis time) {
+    web::LeaseStart start = keys.lease(*web::find_provider_index(provider), {});
+    auto& lease = std::get<web::KeyLease>(std::get<web::LeaseResult>(start));
+    const web::KeyRest rest{status, time, web::Reach::kKey};
+    std::move(lease).settle(web::Outcome::kRateLimited, rest);
 }
 
 web::SearchRequest WebHarness::request(std::string query) const {

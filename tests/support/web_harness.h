@@ -37,6 +37,9 @@ class WebHarness {
     ~WebHarness();
 
     void add_key(std::string_view provider, std::string secret);
+    web::KeyCounts key_counts(std::string_view provider);
+    // The provider's next key is put to rest.
+    void rest_key(std::string_view provider, web::KeyStatus status, Millis time);
 
     web::SearchRequest request(std::string query) const;
 
@@ -68,6 +71,7 @@ class WebHarness {
     obs::Metrics metrics;
     access::TokenTable tokens;
     access::Access access;
+    std::vector<web::StoredKey> stored_keys;
     web::KeyPool keys;
     FakeHttpClient http;
     web::Search web;

@@ -17,12 +17,14 @@ namespace {
 // By then another gateway has this one's place, or this one has started again.
 constexpr Millis kRetryWhileDraining{1'000};
 
-void write_counts(JsonWriter& json, const web::KeyPool::Counts& counts) {
+void write_counts(JsonWriter& json, const web::KeyCounts& counts) {
     json.begin_object();
     json.field("available", counts.available);
     json.field("cooling", counts.cooling);
     json.field("exhausted", counts.exhausted);
     json.field("quarantined", counts.quarantined);
+    json.field("saturated", counts.saturated);
+    json.field("disabled", counts.disabled);
     json.field("in_flight", counts.in_flight);
     json.end_object();
 }

@@ -35,10 +35,7 @@ TEST_F(OpsDoorTest, ReadyFollowsTheKeys) {
     h.add_key("tavily", "tvly-key-number-one");
     EXPECT_EQ(ask(&OpsDoor::readyz).status, 200);
     // The only key rests: not ready until it is back.
-    {
-        auto lease = h.keys.lease("tavily", {}, h.clock.now());
-        lease->penalise(web::KeyStatus::kCooling, h.clock.now() + 30s);
-    }
+    h.rest_key("tavily", web::KeyStatus::kCooling, 30s);
     EXPECT_EQ(ask(&OpsDoor::readyz).status, 503);
     h.clock.advance(30s);
     EXPECT_EQ(ask(&OpsDoor::readyz).status, 200);

@@ -1,77 +1,103 @@
 #include "web/keys.h"
 
+#include "support/manual_clock.h"
+#include "web/key_runtime_memory.h"
+
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <utility>
 
 namespace sluice::web {
 namespace {
 
 using namespace std::chrono_literals;
 
-const Instant kNow{1000s};
-
-// Keys wear evenly: the one with the fewest calls under way, then the longest unused.
-TEST(KeyPoolTest, LeasesTheLeastUsed) {
-    KeyPool pool;
-    const std::string a = pool.add("serper", Secret("key-a"));
-    const std::string b = pool.add("serper", Secret("key-b"));
-    {
-        auto first = pool.lease("serper", {}, kNow);
-        auto second = pool.lease("serper", {}, kNow);
-        ASSERT_TRUE(first && second);
-        EXPECT_EQ(first->key().id, a);
-        EXPECT_EQ(second->key().id, b);
-        EXPECT_EQ(pool.counts_of("serper", kNow).in_flight, 2u);
+class KeyPoolTest : public testing::Test {
+ protected:
+    static StoredKey key(std::string id, std::string secret, std::string provider = "serper") {
+        StoredKey stored;
+        stored.record.id = std::move(id);
+        stored.record.provider = std::move(provider);
+        stored.secret = Secret(std::move(secret));
+        return stored;
     }
-    EXPECT_EQ(pool.counts_of("serper", kNow).in_flight, 0u);
-    EXPECT_EQ(pool.lease("serper", {}, kNow + 1s)->key().id, a);
-    EXPECT_EQ(pool.lease("serper", {}, kNow + 2s)->key().id, b);
-}
-
-// A key that was tried for this request is not offered again.
-TEST(KeyPoolTest, SkipsTriedKeys) {
-    KeyPool pool;
-    const std::string a = pool.add("serper", Secret("key-a"));
-    EXPECT_FALSE(pool.lease("serper", {a}, kNow).has_value());
-    EXPECT_FALSE(pool.lease("tavily", {}, kNow).has_value());
-}
-
-// A penalty ends by itself, and a shorter one does not cut a longer one short.
-TEST(KeyPoolTest, PenaltiesAreTimeBoxed) {
-    KeyPool pool;
-    pool.add("serper", Secret("key-a"));
-    {
-        auto lease = pool.lease("serper", {}, kNow);
-        lease->penalise(KeyStatus::kQuarantined, kNow + 60s);
-        lease->penalise(KeyStatus::kCooling, kNow + 10s);
+    LeaseResult lease(std::vector<KeyIndex> tried = {}) {
+        return std::get<LeaseResult>(pool.lease(serper, tried));
     }
-    EXPECT_EQ(pool.counts_of("serper", kNow + 59s).quarantined, 1u);
-    EXPECT_FALSE(pool.lease("serper", {}, kNow + 59s).has_value());
-    EXPECT_TRUE(pool.lease("serper", {}, kNow + 60s).has_value());
-}
+    KeyLease must_lease(std::vector<KeyIndex> tried = {}) {
+        return std::get<KeyLease>(lease(std::move(tried)));
+    }
 
-// The same secret is one key; its id says nothing about it and is the same after a restart.
-TEST(KeyPoolTest, IdsAreStableAndOpaque) {
-    KeyPool pool;
-    const std::string id = pool.add("serper", Secret("key-a"));
-    EXPECT_EQ(pool.add("serper", Secret("key-a")), id);
-    EXPECT_NE(pool.add("tavily", Secret("key-a")), id);
-    EXPECT_EQ(KeyPool().add("serper", Secret("key-a")), id);
-    EXPECT_EQ(id.size(), 12u);
-    EXPECT_EQ(pool.counts_of("serper", kNow).total(), 1u);
-}
+    test::ManualClock clock;
+    KeyPool pool{std::make_shared<MemoryKeyRuntime>(clock, RuntimeConfig{})};
+    const ProviderIndex serper = *find_provider_index("serper");
+};
 
 // A moved-from lease releases nothing: the count is right whichever object dies first.
-TEST(KeyPoolTest, MovedLeaseReleasesOnce) {
-    KeyPool pool;
-    pool.add("serper", Secret("key-a"));
+TEST_F(KeyPoolTest, MovedLeaseReleasesOnce) {
+    pool.apply({key("a", "secret-a")});
     {
-        auto lease = pool.lease("serper", {}, kNow);
-        const KeyLease moved = std::move(*lease);
-        EXPECT_EQ(pool.counts_of("serper", kNow).in_flight, 1u);
+        KeyLease lease = must_lease();
+        const KeyLease moved = std::move(lease);
+        EXPECT_EQ(pool.counts_of(serper).in_flight, 1u);
     }
-    EXPECT_EQ(pool.counts_of("serper", kNow).in_flight, 0u);
+    EXPECT_EQ(pool.counts_of(serper).in_flight, 0u);
+}
+
+// A lease that is dropped teaches nothing; one that is settled gives its key back once.
+TEST_F(KeyPoolTest, OutcomesAreStatedOrAbsent) {
+    pool.apply({key("a", "secret-a")});
+    {
+        const KeyLease dropped = must_lease();
+    }
+    EXPECT_EQ(pool.counts_of(serper), KeyCounts{.available = 1});
+    must_lease().settle(Outcome::kRateLimited, KeyRest{KeyStatus::kCooling, 5s, Reach::kKey});
+    EXPECT_EQ(pool.counts_of(serper), KeyCounts{.cooling = 1});
+    EXPECT_EQ(pool.back_at(serper), clock.now() + 5s);
+}
+
+// What the store says is in force for the next lease; a key that stays keeps its rest, and one that
+// goes while it is in use does no harm.
+TEST_F(KeyPoolTest, AppliesWhatTheStoreHolds) {
+    pool.apply({key("a", "secret-a"), key("t", "secret-t", "tavily"), key("x", "y", "nonesuch")});
+    EXPECT_EQ(pool.size(), 2u);
+    must_lease().settle(Outcome::kRateLimited, KeyRest{KeyStatus::kCooling, 5s, Reach::kKey});
+    StoredKey labelled = key("a", "secret-a");
+    labelled.record.label = "main";
+    pool.apply({labelled, key("b", "secret-b")});
+    EXPECT_EQ(pool.find("a")->label, "main");
+    EXPECT_EQ(pool.find("t"), nullptr);
+    EXPECT_EQ(pool.counts_of(serper), (KeyCounts{.available = 1, .cooling = 1}));
+    {
+        const KeyLease lease = must_lease();
+        EXPECT_EQ(lease.key().secret.reveal(), "secret-b");
+        pool.apply({});
+        EXPECT_EQ(lease.key().secret.reveal(), "secret-b");
+        EXPECT_EQ(std::get<NoKey>(this->lease()).why, NoKey::Why::kNone);
+    }
+    EXPECT_EQ(pool.size(), 0u);
+    EXPECT_TRUE(pool.counts().empty());
+}
+
+// A lease that outlives the pool is released all the same.
+TEST_F(KeyPoolTest, LeasesMayOutliveThePool) {
+    const auto runtime = std::make_shared<MemoryKeyRuntime>(clock, RuntimeConfig{});
+    auto short_lived = std::make_unique<KeyPool>(runtime);
+    short_lived->apply({key("a", "secret-a")});
+    {
+        const auto start = short_lived->lease(serper, {});
+        short_lived.reset();
+        EXPECT_EQ(runtime->counts(serper).in_flight, 1u);
+    }
+    EXPECT_EQ(runtime->counts(serper).in_flight, 0u);
+}
+
+// Explaining a search says which key it would take, and takes none.
+TEST_F(KeyPoolTest, PeekNamesTheNextKey) {
+    pool.apply({key("a", "secret-a"), key("b", "secret-b")});
+    EXPECT_EQ(std::get<std::string>(pool.peek(serper, {})), "a");
+    EXPECT_EQ(must_lease().key().id, "a");
 }
 
 }  // namespace

@@ -75,7 +75,7 @@ TEST_F(RatesTest, NoTurnInTimeAsksTheNext) {
     EXPECT_EQ(attempts[0].detail,
               "its rate of calls, providers.serper.rate, leaves no turn before "
               "2026-01-01T00:00:06.000Z");
-    EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).available, 1u);
+    EXPECT_EQ(h.key_counts("serper").available, 1u);
     EXPECT_EQ(h.metrics.counter(kRateRefusals, {"serper"}).value(), 1.0);
     h.run_for(4s);
     EXPECT_TRUE(waits->reply);
@@ -112,10 +112,7 @@ TEST_F(RatesTest, LeavingGivesTheTurnBack) {
 // Waiting is for calls that could be made: not for a provider whose keys are all refused.
 TEST_F(RatesTest, NobodyWaitsForAProviderWithoutAKey) {
     h.search(ask_serper(h, "first"));
-    {
-        auto lease = h.keys.lease("serper", {}, h.clock.now());
-        lease->penalise(KeyStatus::kQuarantined, h.clock.now() + 900s);
-    }
+    h.rest_key("serper", KeyStatus::kQuarantined, 900s);
     const Instant begun = h.clock.now();
     const SearchReply reply = h.search(h.request("second"));
     EXPECT_EQ(trail(served(reply).attempts),
@@ -153,10 +150,7 @@ interval_s = 6
 
 // The last provider of a route waits for the first of its keys, if that is back soon enough.
 TEST_F(RatesTest, LastProviderWaitsForItsKey) {
-    {
-        auto lease = h.keys.lease("tavily", {}, h.clock.now());
-        lease->penalise(KeyStatus::kCooling, h.clock.now() + 4s);
-    }
+    h.rest_key("tavily", KeyStatus::kCooling, 4s);
     SearchRequest request = h.request("a");
     request.providers = {"tavily"};
     const SearchReply reply = h.search(request);
@@ -167,14 +161,8 @@ TEST_F(RatesTest, LastProviderWaitsForItsKey) {
 // Where another provider is left that one is asked at once, and a key that is away for long is not
 // waited for.
 TEST_F(RatesTest, OthersAreAskedBeforeAnybodyWaits) {
-    {
-        auto lease = h.keys.lease("serper", {}, h.clock.now());
-        lease->penalise(KeyStatus::kCooling, h.clock.now() + 4s);
-    }
-    {
-        auto lease = h.keys.lease("tavily", {}, h.clock.now());
-        lease->penalise(KeyStatus::kCooling, h.clock.now() + 30s);
-    }
+    h.rest_key("serper", KeyStatus::kCooling, 4s);
+    h.rest_key("tavily", KeyStatus::kCooling, 30s);
     const Instant begun = h.clock.now();
     const SearchReply reply = h.search(h.request("a"));
     EXPECT_EQ(failed(reply).error.code, Code::kNoUsableKey);

@@ -81,7 +81,7 @@ TEST_F(SearchTest, RateLimitedKeyMovesOnToTheNextKey) {
     EXPECT_EQ(trail(served(reply).attempts),
               (std::vector<std::string>{"serper:rate_limited", "serper:success"}));
     EXPECT_NE(served(reply).attempts[0].key_id, served(reply).attempts[1].key_id);
-    EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).cooling, 1u);
+    EXPECT_EQ(h.key_counts("serper").cooling, 1u);
 }
 
 // A provider with more refused keys than a request has attempts does not keep the next provider
@@ -125,7 +125,7 @@ TEST_F(SearchTest, ProviderFaultLeavesKeysAlone) {
     EXPECT_EQ(served(reply).answer->provider(), "tavily");
     EXPECT_EQ(trail(served(reply).attempts),
               (std::vector<std::string>{"serper:server_error", "tavily:success"}));
-    EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).available, 2u);
+    EXPECT_EQ(h.key_counts("serper").available, 2u);
 }
 
 // The caller's fault stops everything: nobody else is asked, no key is touched, nothing is cached.
@@ -138,7 +138,7 @@ TEST_F(SearchTest, CallersFaultStopsAtOnce) {
     EXPECT_EQ(failed(reply).error.code, Code::kQueryRejected);
     EXPECT_EQ(failed(reply).error.blame, Blame::kCaller);
     EXPECT_EQ(h.http.calls(), 1u);
-    EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).available, 2u);
+    EXPECT_EQ(h.key_counts("serper").available, 2u);
     EXPECT_EQ(h.web.purge_cache(), 0u);
 }
 
@@ -255,8 +255,8 @@ TEST_F(SearchTest, LeavingClientsCancelOnlyWhatNobodyWaitsFor) {
     h.hang_up(*second);
     h.run();
     EXPECT_EQ(h.http.under_way(), 0u) << "nobody waits, but the call goes on";
-    EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).available, 2u);
-    EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).in_flight, 0u);
+    EXPECT_EQ(h.key_counts("serper").available, 2u);
+    EXPECT_EQ(h.key_counts("serper").in_flight, 0u);
 }
 
 // A bypass asks for an answer of its own: it joins nobody, reads nothing, leaves nothing.
@@ -322,11 +322,11 @@ TEST_F(SearchTest, QuarantineIsTimeBoxed) {
         return is_serper(request) ? test::status_answer(403) : test::ok_answer(request);
     });
     h.search(h.request("a"));
-    EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).quarantined, 2u);
+    EXPECT_EQ(h.key_counts("serper").quarantined, 2u);
     h.search(h.request("b"));
     EXPECT_EQ(h.http.calls(), 4u) << "resting keys were called";
     h.clock.advance(900s);
-    EXPECT_EQ(h.keys.counts_of("serper", h.clock.now()).available, 2u);
+    EXPECT_EQ(h.key_counts("serper").available, 2u);
 }
 
 // A full lane refuses beyond the queue; what waits longer than the queue timeout is refused too.

@@ -1,0 +1,144 @@
+// How keys fare while the process runs: which may be used now, which rest and until when, how many
+// calls each one carries. One interface, so that replicas can share that state later; every
+// implementation passes tests/unit/web/key_runtime_conformance.h. Belongs to the control loop.
+#pragma once
+
+#include "base/clock.h"
+#include "base/task.h"
+#include "web/key_types.h"
+#include "web/provider.h"
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace sluice::web {
+
+// Names a key to its runtime. Not used again for another key while a reservation of it is open.
+using KeyIndex = std::uint32_t;
+
+struct RuntimeConfig {
+    Rotation rotation = Rotation::kLeastUsed;
+    std::uint32_t max_in_flight = 100;  // of a key that has no bound of its own
+};
+
+// What an operator decided, as far as the runtime has to respect it.
+struct KeyRules {
+    ProviderIndex provider = 0;
+    std::string id = {};
+    std::string account = {};
+    KeyState state = KeyState::kActive;
+    std::uint32_t weight = 1;
+    std::optional<std::uint32_t> max_in_flight = {};
+    std::optional<KeyQuota> quota = {};
+};
+
+// Why no key of a provider can be had.
+struct NoKey {
+    enum class Why : std::uint8_t {
+        kNone,       // the provider has no key
+        kDisabled,   // an operator disabled every one
+        kResting,    // each one that is left rests
+        kSaturated,  // some carry all the calls that they may
+        kTried,      // what is left was tried for this request already
+    };
+    Why why = Why::kNone;
+    std::optional<Instant> back_at = {};  // when the first that rests is back
+};
+std::string_view to_string(NoKey::Why why);  // "every key is resting"
+
+using Pick = std::variant<KeyIndex, NoKey>;
+// A pick that is there already, or the work that will give it.
+using PickStart = std::variant<Pick, Task<Pick>>;
+
+// A key is put to rest. A shorter rest never cuts a longer one short.
+struct KeyRest {
+    KeyStatus status = KeyStatus::kCooling;  // kCooling, kExhausted or kQuarantined
+    Millis time{};
+    Reach reach = Reach::kKey;
+};
+
+// What became of a reservation.
+struct KeySettlement {
+    enum class Call : std::uint8_t {
+        kMade,     // it counts towards the quota
+        kNotMade,  // nothing was sent: the quota gets it back
+    };
+    Call call = Call::kMade;
+    std::optional<Outcome> outcome = {};  // empty: nothing was learned
+    std::optional<KeyRest> rest = {};
+};
+
+struct KeyHealth {
+    KeyStatus status = KeyStatus::kAvailable;
+    std::optional<Instant> until = {};  // of a rest that ends by itself
+    std::uint32_t in_flight = 0;
+    std::int64_t used = 0;  // calls in the quota's period; of all time without a quota
+    std::optional<Outcome> last_outcome = {};
+};
+
+// How many of a provider's keys are in which state.
+struct KeyCounts {
+    std::uint32_t available = 0;
+    std::uint32_t cooling = 0;
+    std::uint32_t exhausted = 0;
+    std::uint32_t quarantined = 0;
+    std::uint32_t saturated = 0;
+    std::uint32_t disabled = 0;
+    std::uint32_t in_flight = 0;  // calls
+
+    std::uint32_t active() const {
+        return available + cooling + exhausted + quarantined + saturated;
+    }
+    bool operator==(const KeyCounts&) const = default;
+};
+
+// Calls of one key in one period, to be kept over a restart.
+struct KeyUsage {
+    std::string id = {};
+    WallTime period_start{};  // of its quota; the epoch without one or with a total
+    std::int64_t used = 0;
+};
+
+class KeyRuntime {
+ public:
+    virtual ~KeyRuntime() = default;
+
+    // For picks from now on.
+    virtual void configure(const RuntimeConfig& config) = 0;
+
+    virtual KeyIndex add(KeyRules rules) = 0;
+    // The provider and the id stay; what is learned about the key stays too.
+    virtual void change(KeyIndex key, KeyRules rules) = 0;
+    // Reservations that are open end as usual.
+    virtual void remove(KeyIndex key) = 0;
+
+    // In one step: of the provider's keys that may be used now and are not in `tried`, takes the
+    // one whose turn it is and reserves it, so that it counts as in flight and towards its quota.
+    // The caller settles what it got, exactly once. `tried` outlives the task.
+    virtual PickStart pick(ProviderIndex provider, std::span<const KeyIndex> tried) = 0;
+    // The key that pick() would take, as far as this process knows; nothing is reserved.
+    virtual Pick peek(ProviderIndex provider, std::span<const KeyIndex> tried) = 0;
+    // Ends a reservation. Does not wait: where state is shared it travels on its own.
+    virtual void settle(KeyIndex key, const KeySettlement& settlement) = 0;
+
+    // Back to available, whatever it rests for; a quota of ours that is used up stays so.
+    virtual void clear_rest(KeyIndex key) = 0;
+
+    // As far as this process knows; constant time and a logarithm for rests that just ended.
+    virtual KeyCounts counts(ProviderIndex provider) = 0;
+    // When the provider's first resting key is back; nothing when none rests.
+    virtual std::optional<Instant> back_at(ProviderIndex provider) = 0;
+
+    virtual Task<std::vector<KeyHealth>> health(std::vector<KeyIndex> keys) = 0;
+
+    // Adds what was counted before a restart, if it belongs to the present period.
+    virtual void restore_usage(KeyIndex key, const KeyUsage& usage) = 0;
+    // The usage of every key whose count changed since the last call.
+    virtual std::vector<KeyUsage> take_changed_usage() = 0;
+};
+
+}  // namespace sluice::web

@@ -1,0 +1,431 @@
+#include "web/key_runtime_memory.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+namespace sluice::web {
+
+namespace {
+
+// A rest without an end: a quota for all time that is used up.
+constexpr Instant kNever = Instant::max();
+constexpr std::int64_t kNoQuota = std::numeric_limits<std::int64_t>::max();
+
+std::uint32_t& count_of(KeyCounts& counts, KeyStatus status) {
+    switch (status) {
+        case KeyStatus::kAvailable:
+            return counts.available;
+        case KeyStatus::kCooling:
+            return counts.cooling;
+        case KeyStatus::kExhausted:
+            return counts.exhausted;
+        case KeyStatus::kQuarantined:
+            return counts.quarantined;
+        case KeyStatus::kSaturated:
+            return counts.saturated;
+    }
+    SLUICE_ASSERT(false && "a KeyStatus outside its enumeration");
+}
+
+// When the key may be used again, as far as time decides.
+Instant back_when(const KeySlot& slot) {
+    return std::max(slot.rest_until, slot.used >= slot.quota ? slot.quota_until : Instant::min());
+}
+
+bool is_counted(KeySlot::Place place) {
+    return place == KeySlot::Place::kReady || place == KeySlot::Place::kResting ||
+           place == KeySlot::Place::kSaturated;
+}
+
+}  // namespace
+
+static_assert(sizeof(KeySlot) == 64);
+
+MemoryKeyRuntime::MemoryKeyRuntime(const Clock& clock, const RuntimeConfig& config)
+    : clock_(clock), config_(config) {}
+
+MemoryKeyRuntime::~MemoryKeyRuntime() = default;
+
+void MemoryKeyRuntime::configure(const RuntimeConfig& config) {
+    config_ = config;
+    const Instant now = clock_.now();
+    for (KeyIndex key = 0; key < slots_.size(); ++key) {
+        unplace(key);
+    }
+    for (Group& group : groups_) {
+        group.order = KeyOrder(config.rotation);
+    }
+    for (KeyIndex key = 0; key < slots_.size(); ++key) {
+        if (slots_[key].place == KeySlot::Place::kDisabled) {
+            apply_rules(key);
+            place(key, now);
+        }
+    }
+}
+
+MemoryKeyRuntime::Group& MemoryKeyRuntime::group_at(ProviderIndex provider) {
+    while (groups_.size() <= provider) {
+        groups_.emplace_back(config_.rotation);
+    }
+    return groups_[provider];
+}
+
+KeyIndex MemoryKeyRuntime::add(KeyRules rules) {
+    KeyIndex key = 0;
+    if (free_.empty()) {
+        key = static_cast<KeyIndex>(slots_.size());
+        slots_.emplace_back();
+        rules_.emplace_back();
+    } else {
+        key = free_.back();
+        free_.pop_back();
+    }
+    slots_[key] = KeySlot{};
+    slots_[key].provider = static_cast<std::uint16_t>(rules.provider);
+    slots_[key].place = KeySlot::Place::kDisabled;
+    Group& group = group_at(rules.provider);
+    group.counts.disabled += 1;
+    if (!rules.account.empty()) {
+        group.accounts[rules.account].insert(key);
+    }
+    rules_[key] = std::move(rules);
+    apply_rules(key);
+    place(key, clock_.now());
+    return key;
+}
+
+void MemoryKeyRuntime::change(KeyIndex key, KeyRules rules) {
+    KeyRules& present = rules_[key];
+    SLUICE_ASSERT(present.provider == rules.provider && present.id == rules.id);
+    Group& group = group_of(key);
+    if (present.account != rules.account) {
+        leave_account(group, key);
+        if (!rules.account.empty()) {
+            group.accounts[rules.account].insert(key);
+        }
+    }
+    unplace(key);
+    // A count of one kind of period says nothing about another.
+    const auto per = [](const KeyRules& r) {
+        return r.quota ? r.quota->per : KeyQuota::Per::kTotal;
+    };
+    if (per(present) != per(rules)) {
+        slots_[key].used = 0;
+        note_usage(key);
+    }
+    present = std::move(rules);
+    apply_rules(key);
+    place(key, clock_.now());
+}
+
+void MemoryKeyRuntime::remove(KeyIndex key) {
+    Group& group = group_of(key);
+    unplace(key);
+    group.counts.disabled -= 1;
+    leave_account(group, key);
+    slots_[key].place = KeySlot::Place::kRemoved;
+    if (slots_[key].in_flight == 0) {
+        forget(key);
+    }
+}
+
+void MemoryKeyRuntime::leave_account(Group& group, KeyIndex key) {
+    const auto found = group.accounts.find(rules_[key].account);
+    if (found == group.accounts.end()) {
+        return;
+    }
+    found->second.erase(key);
+    if (found->second.empty()) {
+        group.accounts.erase(found);
+    }
+}
+
+void MemoryKeyRuntime::forget(KeyIndex key) {
+    slots_[key] = KeySlot{};
+    rules_[key] = KeyRules{};
+    free_.push_back(key);
+}
+
+// Takes over from the rules what picks look at. The key is in no index meanwhile.
+void MemoryKeyRuntime::apply_rules(KeyIndex key) {
+    KeySlot& slot = slots_[key];
+    const KeyRules& rules = rules_[key];
+    slot.weight = static_cast<std::uint16_t>(rules.weight);
+    slot.max_in_flight =
+        static_cast<std::uint16_t>(rules.max_in_flight.value_or(config_.max_in_flight));
+    slot.quota = rules.quota ? rules.quota->limit : kNoQuota;
+    if (clock_.now() >= slot.quota_until) {
+        slot.used = 0;  // that period is over
+    }
+    slot.quota_until = rules.quota ? end_of_period(rules.quota->per, clock_.now()) : kNever;
+}
+
+Instant MemoryKeyRuntime::end_of_period(KeyQuota::Per per, Instant now) const {
+    const WallTime wall = clock_.wall_now();
+    const auto reset = quota_reset(per, wall);
+    return reset ? now + (*reset - wall) : kNever;
+}
+
+// A new period of the quota began: what was used before counts no more.
+void MemoryKeyRuntime::roll_quota(KeyIndex key, Instant now) {
+    KeySlot& slot = slots_[key];
+    if (now < slot.quota_until) {
+        return;
+    }
+    slot.used = 0;
+    slot.quota_until = end_of_period(rules_[key].quota->per, now);
+    note_usage(key);
+}
+
+void MemoryKeyRuntime::note_usage(KeyIndex key) {
+    if (!slots_[key].usage_changed) {
+        slots_[key].usage_changed = true;
+        changed_usage_.push_back(key);
+    }
+}
+
+// Where a key belongs follows from what is known about it. Every change is made between unplace()
+// and place(), since the indices are ordered by what changes.
+void MemoryKeyRuntime::place(KeyIndex key, Instant now) {
+    KeySlot& slot = slots_[key];
+    SLUICE_ASSERT(slot.place == KeySlot::Place::kDisabled);
+    if (rules_[key].state == KeyState::kDisabled) {
+        return;
+    }
+    Group& group = group_of(key);
+    group.counts.disabled -= 1;
+    const Instant back = back_when(slot);
+    if (back > now) {
+        slot.shown_status = slot.rest_until < back ? KeyStatus::kExhausted : slot.rest_status;
+        slot.place = KeySlot::Place::kResting;
+        group.resting.emplace(back, key);
+    } else if (slot.in_flight >= slot.max_in_flight) {
+        slot.shown_status = KeyStatus::kSaturated;
+        slot.place = KeySlot::Place::kSaturated;
+    } else {
+        slot.shown_status = KeyStatus::kAvailable;
+        slot.place = KeySlot::Place::kReady;
+        group.order.insert(slots_, key);
+    }
+    count_of(group.counts, slot.shown_status) += 1;
+}
+
+// Out of whatever it is in; until it is placed again it counts as disabled.
+void MemoryKeyRuntime::unplace(KeyIndex key) {
+    KeySlot& slot = slots_[key];
+    if (!is_counted(slot.place)) {
+        return;
+    }
+    Group& group = group_of(key);
+    if (slot.place == KeySlot::Place::kReady) {
+        group.order.erase(slots_, key);
+    } else if (slot.place == KeySlot::Place::kResting) {
+        const std::size_t erased = group.resting.erase({back_when(slot), key});
+        SLUICE_ASSERT(erased == 1);
+    }
+    count_of(group.counts, slot.shown_status) -= 1;
+    group.counts.disabled += 1;
+    slot.place = KeySlot::Place::kDisabled;
+}
+
+// Brings back those whose rest is over.
+void MemoryKeyRuntime::wake(Group& group, Instant now) {
+    while (!group.resting.empty() && group.resting.begin()->first <= now) {
+        const KeyIndex key = group.resting.begin()->second;
+        unplace(key);
+        roll_quota(key, now);
+        place(key, now);
+    }
+}
+
+PickStart MemoryKeyRuntime::pick(ProviderIndex provider, std::span<const KeyIndex> tried) {
+    const Pick picked = peek(provider, tried);
+    const KeyIndex* key = std::get_if<KeyIndex>(&picked);
+    if (key == nullptr) {
+        return picked;
+    }
+    Group& group = groups_[provider];
+    const Instant now = clock_.now();
+    group.order.count_turn(slots_, *key);
+    unplace(*key);
+    roll_quota(*key, now);
+    slots_[*key].in_flight += 1;
+    slots_[*key].used += 1;
+    group.counts.in_flight += 1;
+    note_usage(*key);
+    place(*key, now);
+    return picked;
+}
+
+Pick MemoryKeyRuntime::peek(ProviderIndex provider, std::span<const KeyIndex> tried) {
+    if (provider >= groups_.size()) {
+        return NoKey{};
+    }
+    Group& group = groups_[provider];
+    wake(group, clock_.now());
+    if (const auto key = group.order.first(slots_, tried)) {
+        return *key;
+    }
+    return why_none(group);
+}
+
+NoKey MemoryKeyRuntime::why_none(const Group& group) {
+    NoKey none;
+    none.back_at = first_back(group);
+    if (group.counts.active() == 0) {
+        none.why = group.counts.disabled > 0 ? NoKey::Why::kDisabled : NoKey::Why::kNone;
+    } else if (group.counts.available > 0) {
+        none.why = NoKey::Why::kTried;
+    } else {
+        none.why = group.counts.saturated > 0 ? NoKey::Why::kSaturated : NoKey::Why::kResting;
+    }
+    return none;
+}
+
+std::optional<Instant> MemoryKeyRuntime::first_back(const Group& group) {
+    if (group.resting.empty() || group.resting.begin()->first == kNever) {
+        return std::nullopt;
+    }
+    return group.resting.begin()->first;
+}
+
+void MemoryKeyRuntime::settle(KeyIndex key, const KeySettlement& settlement) {
+    KeySlot& slot = slots_[key];
+    SLUICE_ASSERT(slot.in_flight > 0);
+    Group& group = group_of(key);
+    const bool counts_back = settlement.call == KeySettlement::Call::kNotMade && slot.used > 0;
+    // In the other rotations the end of a call leaves the turns as they are.
+    const bool moves =
+        slot.place != KeySlot::Place::kReady || group.order.ranks_by_in_flight() || counts_back;
+    if (moves) {
+        unplace(key);
+    }
+    slot.in_flight -= 1;
+    group.counts.in_flight -= 1;
+    if (counts_back) {
+        slot.used -= 1;
+        note_usage(key);
+    }
+    if (settlement.outcome) {
+        slot.has_outcome = true;
+        slot.last_outcome = *settlement.outcome;
+    }
+    const bool removed = slot.place == KeySlot::Place::kRemoved;
+    if (moves && !removed) {
+        place(key, clock_.now());
+    }
+    if (settlement.rest) {
+        rest(key, *settlement.rest, clock_.now());
+    }
+    if (removed && slot.in_flight == 0) {
+        forget(key);
+    }
+}
+
+void MemoryKeyRuntime::rest(KeyIndex key, const KeyRest& rest, Instant now) {
+    SLUICE_ASSERT(rest.status != KeyStatus::kAvailable && rest.status != KeyStatus::kSaturated);
+    const Instant until = now + rest.time;
+    const std::string& account = rules_[key].account;
+    if (rest.reach == Reach::kKey || account.empty()) {
+        rest_one(key, rest.status, until, now);
+        return;
+    }
+    Group& group = group_of(key);
+    const auto members = group.accounts.find(account);
+    if (members == group.accounts.end()) {
+        return;  // it was removed, and it was the last
+    }
+    for (const KeyIndex member : members->second) {
+        rest_one(member, rest.status, until, now);
+    }
+}
+
+void MemoryKeyRuntime::rest_one(KeyIndex key, KeyStatus status, Instant until, Instant now) {
+    KeySlot& slot = slots_[key];
+    if (slot.place == KeySlot::Place::kRemoved || until <= slot.rest_until) {
+        return;
+    }
+    unplace(key);
+    slot.rest_status = status;
+    slot.rest_until = until;
+    place(key, now);
+}
+
+void MemoryKeyRuntime::clear_rest(KeyIndex key) {
+    unplace(key);
+    slots_[key].rest_until = Instant::min();
+    place(key, clock_.now());
+}
+
+KeyCounts MemoryKeyRuntime::counts(ProviderIndex provider) {
+    if (provider >= groups_.size()) {
+        return {};
+    }
+    wake(groups_[provider], clock_.now());
+    return groups_[provider].counts;
+}
+
+std::optional<Instant> MemoryKeyRuntime::back_at(ProviderIndex provider) {
+    if (provider >= groups_.size()) {
+        return std::nullopt;
+    }
+    wake(groups_[provider], clock_.now());
+    return first_back(groups_[provider]);
+}
+
+Task<std::vector<KeyHealth>> MemoryKeyRuntime::health(std::vector<KeyIndex> keys) {
+    const Instant now = clock_.now();
+    for (Group& group : groups_) {
+        wake(group, now);
+    }
+    std::vector<KeyHealth> result;
+    result.reserve(keys.size());
+    for (const KeyIndex key : keys) {
+        const KeySlot& slot = slots_[key];
+        KeyHealth health;
+        if (is_counted(slot.place)) {
+            health.status = slot.shown_status;
+        }
+        if (slot.place == KeySlot::Place::kResting && back_when(slot) != kNever) {
+            health.until = back_when(slot);
+        }
+        health.in_flight = slot.in_flight;
+        health.used = now < slot.quota_until ? slot.used : 0;
+        if (slot.has_outcome) {
+            health.last_outcome = slot.last_outcome;
+        }
+        result.push_back(health);
+    }
+    co_return result;
+}
+
+void MemoryKeyRuntime::restore_usage(KeyIndex key, const KeyUsage& usage) {
+    if (usage.period_start != period_start(rules_[key])) {
+        return;
+    }
+    unplace(key);
+    slots_[key].used += usage.used;
+    place(key, clock_.now());
+}
+
+std::vector<KeyUsage> MemoryKeyRuntime::take_changed_usage() {
+    std::vector<KeyUsage> result;
+    for (const KeyIndex key : changed_usage_) {
+        KeySlot& slot = slots_[key];
+        if (!slot.usage_changed) {
+            continue;  // removed since
+        }
+        slot.usage_changed = false;
+        result.push_back({rules_[key].id, period_start(rules_[key]), slot.used});
+    }
+    changed_usage_.clear();
+    return result;
+}
+
+WallTime MemoryKeyRuntime::period_start(const KeyRules& rules) const {
+    return rules.quota ? quota_period_start(rules.quota->per, clock_.wall_now()) : WallTime{};
+}
+
+}  // namespace sluice::web

@@ -1,0 +1,76 @@
+// The keys' runtime state in this process's memory: of a single gateway, and of a replica that lost
+// the shared one. A pick and a settlement take constant time, whatever the number of keys; starting
+// and ending a rest takes a logarithm.
+#pragma once
+
+#include "base/clock.h"
+#include "web/key_order.h"
+#include "web/key_runtime.h"
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::web {
+
+class MemoryKeyRuntime final : public KeyRuntime {
+ public:
+    // `clock` outlives it.
+    MemoryKeyRuntime(const Clock& clock, const RuntimeConfig& config);
+    ~MemoryKeyRuntime() override;
+
+    void configure(const RuntimeConfig& config) override;
+    KeyIndex add(KeyRules rules) override;
+    void change(KeyIndex key, KeyRules rules) override;
+    void remove(KeyIndex key) override;
+    PickStart pick(ProviderIndex provider, std::span<const KeyIndex> tried) override;
+    Pick peek(ProviderIndex provider, std::span<const KeyIndex> tried) override;
+    void settle(KeyIndex key, const KeySettlement& settlement) override;
+    void clear_rest(KeyIndex key) override;
+    KeyCounts counts(ProviderIndex provider) override;
+    std::optional<Instant> back_at(ProviderIndex provider) override;
+    Task<std::vector<KeyHealth>> health(std::vector<KeyIndex> keys) override;
+    void restore_usage(KeyIndex key, const KeyUsage& usage) override;
+    std::vector<KeyUsage> take_changed_usage() override;
+
+ private:
+    // The keys of one provider.
+    struct Group {
+        explicit Group(Rotation rotation) : order(rotation) {}
+        KeyOrder order;                                  // those that may be used
+        std::set<std::pair<Instant, KeyIndex>> resting;  // by when they are back
+        std::map<std::string, std::set<KeyIndex>, std::less<>> accounts;
+        KeyCounts counts;
+    };
+
+    Group& group_at(ProviderIndex provider);
+    Group& group_of(KeyIndex key) { return groups_[slots_[key].provider]; }
+    void wake(Group& group, Instant now);
+    void place(KeyIndex key, Instant now);
+    void unplace(KeyIndex key);
+    void apply_rules(KeyIndex key);
+    Instant end_of_period(KeyQuota::Per per, Instant now) const;
+    WallTime period_start(const KeyRules& rules) const;
+    void roll_quota(KeyIndex key, Instant now);
+    void note_usage(KeyIndex key);
+    void rest(KeyIndex key, const KeyRest& rest, Instant now);
+    void rest_one(KeyIndex key, KeyStatus status, Instant until, Instant now);
+    void leave_account(Group& group, KeyIndex key);
+    void forget(KeyIndex key);
+    static NoKey why_none(const Group& group);
+    static std::optional<Instant> first_back(const Group& group);
+
+    const Clock& clock_;
+    RuntimeConfig config_;
+    std::vector<KeySlot> slots_;   // by KeyIndex
+    std::vector<KeyRules> rules_;  // the same
+    std::vector<KeyIndex> free_;   // slots without a key
+    std::vector<KeyIndex> changed_usage_;
+    std::vector<Group> groups_;  // by ProviderIndex
+};
+
+}  // namespace sluice::web

@@ -1,0 +1,86 @@
+// The words of keys: what an operator decides about one (kept in a store) and how it fares while
+// the process runs (kept in a runtime). Values; any thread.
+#pragma once
+
+#include "base/clock.h"
+#include "base/secret.h"
+#include "web/types.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice::web {
+
+// Set by an operator; survives restarts.
+enum class KeyState : std::uint8_t { kActive, kDisabled };
+
+// How an active key fares right now. Every rest is time-boxed: it ends by itself.
+enum class KeyStatus : std::uint8_t {
+    kAvailable,
+    kCooling,      // rate-limited
+    kExhausted,    // its quota is used up, the provider's or our own
+    kQuarantined,  // refused
+    kSaturated,    // as many calls under way as it takes
+};
+
+// Which of the available keys is taken.
+enum class Rotation : std::uint8_t {
+    kLeastUsed,   // fewest calls under way; among equals the one that is so for longest
+    kRoundRobin,  // one after the other
+    kWeighted,    // in proportion to the weights
+};
+
+std::string_view to_string(KeyState state);
+std::string_view to_string(KeyStatus status);
+std::string_view to_string(Rotation rotation);
+
+// Our own bound on the calls of one key, counted when it is leased.
+struct KeyQuota {
+    enum class Per : std::uint8_t { kDay, kMonth, kTotal };  // days and months of UTC
+    std::int64_t limit = 0;                                  // 1 to kMaxKeyQuota
+    Per per = Per::kMonth;
+
+    bool operator==(const KeyQuota&) const = default;
+};
+std::string_view to_string(KeyQuota::Per per);
+std::optional<KeyQuota::Per> parse_quota_period(std::string_view word);
+
+// When the period that `now` lies in began, and when the next one does; the whole of time for a
+// total.
+WallTime quota_period_start(KeyQuota::Per per, WallTime now);
+std::optional<WallTime> quota_reset(KeyQuota::Per per, WallTime now);
+
+inline constexpr std::size_t kMaxKeys = 20'000;  // of all providers together
+inline constexpr std::size_t kMaxKeySecretBytes = 512;
+inline constexpr std::size_t kMaxKeyLabelBytes = 100;  // labels, accounts and engine ids
+inline constexpr std::uint32_t kMaxKeyWeight = 100;
+inline constexpr std::uint32_t kMaxKeyInFlight = 1'000;
+inline constexpr std::int64_t kMaxKeyQuota = 1'000'000'000'000;
+
+// What is kept about a key beside its secret.
+struct KeyRecord {
+    std::string id;  // stable, not secret: how traces, metrics and logs name it
+    std::string provider;
+    std::string label = {};    // for people
+    std::string account = {};  // what shares one quota at the provider; empty: nothing known
+    std::string last4 = {};    // of the secret; empty when that is too short to show any of it
+    KeyState state = KeyState::kActive;
+    std::uint32_t weight = 1;                         // 1 to kMaxKeyWeight
+    std::optional<std::uint32_t> max_in_flight = {};  // 1 to kMaxKeyInFlight; empty: the setting
+    std::optional<KeyQuota> quota = {};
+    std::string engine_id = {};  // of a provider that searches by an engine
+    WallTime created_at{};
+
+    KeyRecord() = default;  // no aggregate: see the rules in base/task.h
+    bool operator==(const KeyRecord&) const = default;
+};
+
+struct StoredKey {
+    KeyRecord record;
+    Secret secret;
+};
+
+}  // namespace sluice::web
