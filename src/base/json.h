@@ -127,6 +127,7 @@ class JsonWriter {
             return unsigned_integer(static_cast<std::uint64_t>(number));
         }
     }
+    JsonWriter& value(const std::vector<std::string>& texts);  // an array
     JsonWriter& null();
     // Bytes that are one JSON value already.
     JsonWriter& raw(std::string_view json);

@@ -184,6 +184,14 @@ JsonWriter& JsonWriter::value(bool boolean) {
     return raw(boolean ? "true" : "false");
 }
 
+JsonWriter& JsonWriter::value(const std::vector<std::string>& texts) {
+    begin_array();
+    for (const std::string& text : texts) {
+        value(text);
+    }
+    return end_array();
+}
+
 JsonWriter& JsonWriter::null() {
     return raw("null");
 }

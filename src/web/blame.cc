@@ -5,14 +5,15 @@
 #include "web/detail.h"
 #include "web/plain_text.h"
 
+#include <algorithm>
+#include <array>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
 namespace sluice::web {
 namespace {
-
-enum class BodyKind : std::uint8_t { kJson, kEmpty, kMarkup, kOther };
 
 struct Body {
     BodyKind kind = BodyKind::kEmpty;
@@ -24,9 +25,6 @@ bool is_success(int status) {
 }
 bool is_redirect(int status) {
     return status >= 300 && status < 400;
-}
-bool is_client_error(int status) {
-    return status >= 400 && status < 500;
 }
 
 // The content type is asked last: services send JSON as text/html and pages as application/json.
@@ -55,51 +53,89 @@ bool is_from_something_in_front(BodyKind body) {
     return body == BodyKind::kEmpty || body == BodyKind::kMarkup;
 }
 
-Verdict generic_verdict(int status, BodyKind body) {
-    switch (status) {
-        case 429:
-            return {Effect::kCool, Outcome::kRateLimited};
-        case 407:
-            return {Effect::kProvider, Outcome::kConnectError};
-        case 408:
-        case 425:
-        case 499:
-            return {Effect::kProvider, Outcome::kServerError};
-        default:
-            break;
-    }
-    if (is_client_error(status) && is_from_something_in_front(body)) {
-        return {Effect::kProvider, Outcome::kBlocked};
-    }
-    if (status == 401 || status == 403) {
-        return {Effect::kQuarantine, Outcome::kAuthFailed};
-    }
-    if (status == 402) {
-        return {Effect::kExhaust, Outcome::kQuotaExhausted};
-    }
-    if ((status == 400 || status == 422) && body == BodyKind::kJson) {
-        return {Effect::kCaller, Outcome::kBadRequest};
-    }
+bool has_json(const Signal& signal) {
+    return signal.kind == BodyKind::kJson;
+}
+bool has_page(const Signal& signal) {
+    return signal.kind == BodyKind::kMarkup;
+}
+bool was_written_in_front(const Signal& signal) {
+    return is_from_something_in_front(signal.kind);
+}
+
+constexpr Statuses kAnySuccess(200, 299);
+constexpr Statuses kAnyClientError(400, 499);
+
+// What no row names is the provider's: 3xx, 5xx and every other 4xx.
+constexpr Verdict otherwise() {
     return {Effect::kProvider, Outcome::kServerError};
 }
 
-Verdict unreadable_success(BodyKind body) {
-    if (body == BodyKind::kMarkup) {  // a challenge or login page
-        return {Effect::kProvider, Outcome::kBlocked};
-    }
-    return {Effect::kProvider, Outcome::kUnparseable};
+constexpr auto kGeneric = std::to_array<BlameRow>({
+    {.status = 429, .effect = Effect::kCool, .outcome = Outcome::kRateLimited},
+    {.status = 407, .effect = Effect::kProvider, .outcome = Outcome::kConnectError},
+    {.status = 408, .effect = Effect::kProvider, .outcome = Outcome::kServerError},
+    {.status = 425, .effect = Effect::kProvider, .outcome = Outcome::kServerError},
+    {.status = 499, .effect = Effect::kProvider, .outcome = Outcome::kServerError},
+    {.status = kAnyClientError,
+     .when = was_written_in_front,
+     .effect = Effect::kProvider,
+     .outcome = Outcome::kBlocked},
+    {.status = 401, .effect = Effect::kQuarantine, .outcome = Outcome::kAuthFailed},
+    {.status = 403, .effect = Effect::kQuarantine, .outcome = Outcome::kAuthFailed},
+    {.status = 402, .effect = Effect::kExhaust, .outcome = Outcome::kQuotaExhausted},
+    {.status = 400, .when = has_json, .effect = Effect::kCaller, .outcome = Outcome::kBadRequest},
+    {.status = 422, .when = has_json, .effect = Effect::kCaller, .outcome = Outcome::kBadRequest},
+    // A success that could not be read: a challenge or login page, or something else.
+    {.status = kAnySuccess,
+     .when = has_page,
+     .effect = Effect::kProvider,
+     .outcome = Outcome::kBlocked},
+    {.status = kAnySuccess, .effect = Effect::kProvider, .outcome = Outcome::kUnparseable},
+});
+
+bool is_no_limit(Effect effect, BodyKind /*body*/) {
+    return effect != Effect::kCool && effect != Effect::kExhaust;
+}
+bool quotes_something_in_front(Effect effect, BodyKind body) {
+    return effect != Effect::kEmpty && is_from_something_in_front(body);
 }
 
-// What no provider's row may override: a page from something in front accuses nobody, and a 429 is
-// never the caller's.
-Verdict guarded(Verdict own, int status, BodyKind body) {
-    if (status == 429 && own.effect == Effect::kCaller) {
-        own.effect = Effect::kCool;
-        own.outcome = Outcome::kRateLimited;
+constexpr auto kGuards = std::to_array<GuardRow>({
+    // A 429 is about a limit, and is believed from something in front, too.
+    {429, is_no_limit, Effect::kCool, Outcome::kRateLimited},
+    // Whatever else that says accuses nobody.
+    {{400, 428}, quotes_something_in_front, Effect::kProvider, Outcome::kBlocked},
+    {{430, 499}, quotes_something_in_front, Effect::kProvider, Outcome::kBlocked},
+});
+
+Verdict verdict_of(const BlameRow& row, const Signal& signal) {
+    Verdict verdict{row.effect, row.outcome};
+    if (row.penalty != nullptr) {
+        verdict.penalty = row.penalty(signal);
     }
-    const bool accuses = own.effect == Effect::kQuarantine || own.effect == Effect::kCaller;
-    if (accuses && is_client_error(status) && is_from_something_in_front(body)) {
-        return {Effect::kProvider, Outcome::kBlocked};
+    verdict.reach = row.reach;
+    verdict.again = row.again;
+    return verdict;
+}
+
+std::optional<Verdict> first_match(std::span<const BlameRow> rows, const Signal& signal) {
+    const auto row =
+        std::ranges::find_if(rows, [&](const BlameRow& r) { return r.matches(signal); });
+    return row == rows.end() ? std::nullopt : std::optional(verdict_of(*row, signal));
+}
+
+// What the provider's own rows say, unless a guard forbids it.
+std::optional<Verdict> own_verdict(const Provider& provider, const Signal& signal,
+                                   std::span<const GuardRow> guards) {
+    auto own = first_match(provider.blame_rows(), signal);
+    if (!own) {
+        return std::nullopt;
+    }
+    for (const GuardRow& guard : guards) {
+        if (guard.status.hold(signal.response.status) && guard.forbids(own->effect, signal.kind)) {
+            return Verdict{guard.effect, guard.outcome};
+        }
     }
     return own;
 }
@@ -136,16 +172,14 @@ std::string_view their_words(const io::ClientResponse& response, const Body& bod
     return body.kind == BodyKind::kOther && plain ? trim(response.body) : std::string_view();
 }
 
+// The row's verdict with what the answer itself adds: how long, and in which words.
 Verdict completed(Verdict verdict, const Asked& asked, const io::ClientResponse& response,
                   const Body& body, WallTime wall_now) {
     const bool has_penalty = verdict.effect == Effect::kCool || verdict.effect == Effect::kExhaust;
     if (has_penalty && !verdict.penalty) {
         verdict.penalty = guard::parse_retry_after(response.header("retry-after"), wall_now);
     }
-    std::string_view words = verdict.detail;
-    if (words.empty()) {
-        words = their_words(response, body);
-    }
+    std::string_view words = their_words(response, body);
     if (words.empty()) {
         words = our_words(response.status, body.kind);
     }
@@ -155,23 +189,24 @@ Verdict completed(Verdict verdict, const Asked& asked, const io::ClientResponse&
 
 }  // namespace
 
+BlameTables blame_tables() {
+    return {kGeneric, kGuards};
+}
+
 Judgement judge(const Asked& asked, const io::ClientResponse& response, JsonReader& reader,
-                WallTime wall_now) {
+                WallTime wall_now, const BlameTables& tables) {
     const Body body = read_body(response, reader);
-    if (auto own = asked.provider.classify(response, body.json, wall_now)) {
-        Verdict verdict = guarded(*std::move(own), response.status, body.kind);
-        return completed(std::move(verdict), asked, response, body, wall_now);
-    }
-    if (!is_success(response.status)) {
-        Verdict verdict = generic_verdict(response.status, body.kind);
-        return completed(std::move(verdict), asked, response, body, wall_now);
-    }
-    if (body.json) {
+    const Signal signal{response, body.kind, body.json, wall_now};
+    auto verdict = own_verdict(asked.provider, signal, tables.guards);
+    if (!verdict && is_success(response.status) && body.json) {
         if (auto answer = asked.provider.parse(*body.json, asked.request)) {
             return *std::move(answer);
         }
     }
-    return completed(unreadable_success(body.kind), asked, response, body, wall_now);
+    if (!verdict) {
+        verdict = first_match(tables.generic, signal).value_or(otherwise());
+    }
+    return completed(*std::move(verdict), asked, response, body, wall_now);
 }
 
 Verdict judge_transport_error(const Error& error) {

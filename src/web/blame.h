@@ -7,7 +7,7 @@
 //   400, 422 with a JSON body    the caller's
 //   any other 4xx                the provider's; so is every 4xx but 429 with an empty or an HTML
 //                                body, which something in front of the provider wrote: such an
-//                                answer never costs a key its place nor the caller the search
+//                                answer never costs a key anything nor the caller the search
 //   407                          the way out's: nobody's key, and the provider is not reached
 //   3xx, 5xx                     the provider's
 //   2xx that can't be read       the provider's, challenge pages included
@@ -15,11 +15,27 @@
 
 #include "web/provider.h"
 
+#include <span>
 #include <variant>
 
 namespace sluice::web {
 
 using Judgement = std::variant<ProviderAnswer, Verdict>;
+
+// What no provider's own row may say about an answer, and what is said in its place.
+struct GuardRow {
+    Statuses status;
+    bool (*forbids)(Effect effect, BodyKind body);
+    Effect effect;
+    Outcome outcome;
+};
+
+// The tables that hold for every provider. Tests pass others, to see that each row is needed.
+struct BlameTables {
+    std::span<const BlameRow> generic;  // for what the provider's own rows leave open
+    std::span<const GuardRow> guards;   // for what they say
+};
+BlameTables blame_tables();
 
 // A call as it was made: what its answer is judged against. Refers to objects of the caller.
 struct Asked {
@@ -33,7 +49,7 @@ struct Asked {
 // what Retry-After asks for, clamped to [1 s, 24 h]. A result list may be empty: that is kEmpty
 // only where a provider signals emptiness by an error; otherwise an empty ProviderAnswer.
 Judgement judge(const Asked& asked, const io::ClientResponse& response, JsonReader& reader,
-                WallTime wall_now);
+                WallTime wall_now, const BlameTables& tables = blame_tables());
 
 // The verdict on a call that got no answer at all (HttpClient's error). A cancelled call is
 // nobody's fault: its outcome is kCancelled, and the effect of that verdict must not be applied.

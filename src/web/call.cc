@@ -191,7 +191,8 @@ Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config
     ProviderState& state = *candidate.state;
     const Provider& provider = state.provider();
     const Millis timeout = candidate.settings->timeout;
-    io::ClientRequest call = provider.build(request, in.lease.key(), candidate.settings->base_url);
+    const CallSite site{candidate.settings->base_url, clock_.wall_now()};
+    io::ClientRequest call = provider.build(request, in.lease.key(), site);
     const Instant sent = clock_.now();
     call.deadline = std::min<Instant>(until, sent + timeout);
     const bool short_time = was_short(call.deadline - sent, timeout);

@@ -13,9 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<std::string_view, 8> kReservedNames = {
-    "exa",       "brave",          "google_cse",    "jina",
-    "firecrawl", "opencorporates", "courtlistener", "searxng"};
+constexpr std::array<std::string_view, 7> kReservedNames = {
+    "brave", "google_cse", "jina", "firecrawl", "opencorporates", "courtlistener", "searxng"};
 
 void check_route(ConfigReader& in, std::string_view key, const std::vector<std::string>& route) {
     std::vector<std::string_view> known(kReservedNames.begin(), kReservedNames.end());

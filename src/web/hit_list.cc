@@ -10,12 +10,16 @@
 namespace sluice::web {
 namespace {
 
+std::string_view first_of(std::string_view preferred, std::string_view other) {
+    return preferred.empty() ? other : preferred;
+}
+
 Hit make_hit(std::string url, const RawHit& raw) {
     Hit hit;
     hit.url = std::move(url);
     hit.title = one_line(raw.title, kMaxTitleBytes);
-    hit.snippet = one_line(raw.snippet, kMaxSnippetBytes);
-    hit.content = many_lines(raw.content, kMaxContentBytes);
+    hit.snippet = one_line(first_of(raw.joined_snippet, raw.snippet), kMaxSnippetBytes);
+    hit.content = many_lines(first_of(raw.joined_content, raw.content), kMaxContentBytes);
     if (raw.score && std::isfinite(*raw.score)) {
         hit.score = raw.score;
     }
@@ -24,6 +28,20 @@ Hit make_hit(std::string url, const RawHit& raw) {
 }
 
 }  // namespace
+
+std::string join_texts(const std::optional<JsonValue>& passages, std::string_view separator) {
+    std::string joined;
+    if (!passages) {
+        return joined;
+    }
+    for (const JsonValue& passage : passages->elements()) {
+        const std::string_view text = passage.as_string().value_or(std::string_view());
+        if (!text.empty()) {
+            joined.append(joined.empty() ? std::string_view() : separator).append(text);
+        }
+    }
+    return joined;
+}
 
 std::optional<std::vector<Hit>> read_hits(const JsonValue& list, std::size_t max_hits,
                                           RawHit (*read)(const JsonValue& item)) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,7 +21,13 @@ struct RawHit {
     std::string_view content = {};
     std::optional<double> score = {};
     std::string_view published = {};  // in the provider's own form
+    // In place of `snippet` and `content`, where the provider sends several passages.
+    std::string joined_snippet = {};
+    std::string joined_content = {};
 };
+
+// The texts of the array `passages`, the separator between them; others than texts are left out.
+std::string join_texts(const std::optional<JsonValue>& passages, std::string_view separator);
 
 // Up to `max_hits` hits of the array `list`, in its order and with its texts cleaned and cut as
 // web/plain_text.h says. An item without a usable URL is left out. Nothing when `list` is not an

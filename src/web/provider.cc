@@ -39,28 +39,34 @@ bool asks_for_filtering(SafeSearch level) {
 
 }  // namespace
 
-Blame blame_of(Effect effect) {
-    SLUICE_ASSERT(effect != Effect::kEmpty);
-    switch (effect) {
-        case Effect::kCool:
-        case Effect::kExhaust:
-        case Effect::kQuarantine:
-        case Effect::kKeyCannot:
-            return Blame::kKey;
-        case Effect::kCaller:
-            return Blame::kCaller;
-        case Effect::kProvider:
-            return Blame::kProvider;
-        case Effect::kEmpty:
-            break;
-    }
-    return Blame::kGateway;
+bool Provider::sends_option(const SearchRequest& /*request*/) const {
+    return false;
 }
 
-std::optional<Verdict> Provider::classify(const io::ClientResponse& /*response*/,
-                                          const std::optional<JsonValue>& /*body*/,
-                                          WallTime /*wall_now*/) const {
-    return std::nullopt;
+std::span<const BlameRow> Provider::blame_rows() const {
+    return {};
+}
+
+std::size_t Provider::rate_windows(const io::ClientResponse& /*response*/,
+                                   std::span<RateWindow> /*out*/) const {
+    return 0;
+}
+
+Cost Provider::price(const SearchRequest& /*request*/) const {
+    return cost_of(spec(), 1);
+}
+
+Cost cost_of(const ProviderSpec& spec, std::int64_t units) {
+    return {units, units * spec.micro_usd_per_unit};
+}
+
+std::optional<Cost> charged(const ProviderSpec& spec, const std::optional<JsonValue>& units) {
+    constexpr std::int64_t kMostUnits = 1'000;  // of one call; far beyond any price list
+    const auto number = units ? units->as_integer() : std::nullopt;
+    if (!number || *number < 0 || *number > kMostUnits) {
+        return std::nullopt;
+    }
+    return cost_of(spec, *number);
 }
 
 const Provider* find_provider(std::string_view name) {
@@ -85,9 +91,11 @@ ProviderIndex index_of(const Provider& provider) {
 }
 
 std::string key_variables() {
+    const auto& all = all_providers();
     std::string text;
-    for (const Provider* provider : all_providers()) {
-        text.append(text.empty() ? "" : " or ").append(provider->spec().keys_variable);
+    for (const Provider* provider : all) {
+        const std::string_view before = text.empty() ? "" : provider == all.back() ? " or " : ", ";
+        text.append(before).append(provider->spec().keys_variable);
     }
     return text;
 }

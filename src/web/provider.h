@@ -11,6 +11,7 @@
 #include "base/secret.h"
 #include "io/http_client.h"
 #include "web/types.h"
+#include "web/verdict.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -50,13 +51,17 @@ struct RateLimit {
 };
 
 struct ProviderSpec {
-    std::string_view name;               // "serper": in settings, routes, metrics, answers
-    std::string_view default_base_url;   // "https://google.serper.dev"
-    std::string_view keys_variable;      // "SERPER_API_KEYS"
-    std::string_view key_variable;       // "SERPER_API_KEY"
-    Millis default_timeout{8'000};       // of one attempt
-    std::string_view unit = "requests";  // what it charges in
+    std::string_view name;                // "serper": in settings, routes, metrics, answers
+    std::string_view default_base_url;    // "https://google.serper.dev"
+    std::string_view keys_variable;       // "SERPER_API_KEYS"
+    std::string_view key_variable;        // "SERPER_API_KEY"
+    Millis default_timeout{8'000};        // of one attempt
+    std::string_view unit = "requests";   // what it charges in
+    std::int64_t micro_usd_per_unit = 0;  // the vendor's list price
     RateLimit rate = {};  // what the vendor documents for all keys of a customer together
+    // Whether its limit can be one of our address rather than of a key: then two refused keys
+    // within moments say that every key would be.
+    bool may_limit_address = false;
     Capabilities can = {};
 };
 
@@ -70,35 +75,6 @@ struct ProviderKey {
     ProviderKey() = default;  // no aggregate: see the rules in base/task.h
     ProviderKey(std::string i, Secret s) : id(std::move(i)), secret(std::move(s)) {}
 };
-
-// What has to follow from an answer that is not a result list.
-enum class Effect : std::uint8_t {
-    kCool,        // this key rests for `penalty`; next key
-    kExhaust,     // this key's quota is used up until `penalty` has passed; next key
-    kQuarantine,  // this key is refused; next key
-    kKeyCannot,   // this key's plan lacks something; key untouched; next key
-    kCaller,      // the request itself is refused: stop, nobody else is asked
-    kProvider,    // the provider is at fault; keys untouched; next provider
-    kEmpty,       // a valid answer without results
-};
-
-// How much a penalty covers.
-enum class Reach : std::uint8_t {
-    kKey,
-    kAccount,  // every key with the same account label; the key alone when it has none
-};
-
-struct Verdict {
-    Effect effect = Effect::kProvider;
-    Outcome outcome = Outcome::kServerError;
-    std::optional<Millis> penalty = {};  // for kCool and kExhaust; empty: the configured default
-    // For people: the provider's own words, or ours where it has none. What leaves judge() is one
-    // line of valid UTF-8, at most 200 bytes, without the key's secret and the query.
-    std::string detail = {};
-    Reach reach = Reach::kKey;  // of kCool, kExhaust and kQuarantine
-};
-
-Blame blame_of(Effect effect);  // kEmpty has no blame: asserted
 
 // What a call costs, in the provider's own unit and in money.
 struct Cost {
@@ -114,16 +90,40 @@ struct ProviderAnswer {
     std::optional<Cost> cost = {};  // what the provider says that it charged
 };
 
+// What one call may still be without, when a key's plan lacks it.
+enum class BuildVariant : std::uint8_t {
+    kFull,
+    kWithoutOption,  // without the one option that some plans refuse
+};
+
+// What a call is built from besides the request and the key. Refers to objects of the caller.
+struct CallSite {
+    std::string_view base_url;        // without a trailing slash
+    WallTime wall_now;                // for periods that the provider wants as dates
+    std::string_view engine_id = {};  // of a key without its own; see ProviderKey::engine_id
+    BuildVariant variant = BuildVariant::kFull;
+};
+
+// What a provider says about one of its windows of requests, with any answer.
+struct RateWindow {
+    Millis length{};
+    std::int64_t limit = 0;
+    std::int64_t remaining = 0;
+    Millis reset{};  // until it begins anew
+};
+
 class Provider {
  public:
     virtual ~Provider() = default;
 
     virtual const ProviderSpec& spec() const = 0;
 
-    // The call for `request`, without deadline, proxy and size cap. `base_url` has no trailing
-    // slash.
+    // The call for `request`, without deadline, proxy and size cap.
     virtual io::ClientRequest build(const SearchRequest& request, const ProviderKey& key,
-                                    std::string_view base_url) const = 0;
+                                    const CallSite& site) const = 0;
+
+    // Whether the call for `request` has the option that BuildVariant::kWithoutOption leaves out.
+    virtual bool sends_option(const SearchRequest& request) const;
 
     // Reads the body of a 2xx answer to `request`. Nothing when it is not of the provider's shape
     // (blamed on the provider); an empty hit list is a valid answer. Unknown members are ignored,
@@ -132,14 +132,23 @@ class Provider {
     virtual std::optional<ProviderAnswer> parse(const JsonValue& body,
                                                 const SearchRequest& request) const = 0;
 
-    // Only what deviates from the generic table of web/blame.h; nothing: the generic table decides.
-    // Asked about every answer, 2xx too. `body` is absent when the answer is not a JSON object or
-    // array; `wall_now` is for quotas that reset by the calendar. An empty detail is filled with
-    // what the body says, an empty penalty with Retry-After.
-    virtual std::optional<Verdict> classify(const io::ClientResponse& response,
-                                            const std::optional<JsonValue>& body,
-                                            WallTime wall_now) const;
+    // Only what deviates from the generic table of web/blame.h. Asked about every answer, 2xx too.
+    virtual std::span<const BlameRow> blame_rows() const;
+
+    // The windows that the answer tells of, the shortest first: written to `out` as far as there is
+    // room, and counted. Windows without a limit are left out.
+    virtual std::size_t rate_windows(const io::ClientResponse& response,
+                                     std::span<RateWindow> out) const;
+
+    // What the call for `request` will cost at the list price. What it did cost is in the answer,
+    // where the provider says it.
+    virtual Cost price(const SearchRequest& request) const;
 };
+
+// So many units at the list price.
+Cost cost_of(const ProviderSpec& spec, std::int64_t units);
+// The same for the number that an answer names as its charge; nothing when it is none, or absurd.
+std::optional<Cost> charged(const ProviderSpec& spec, const std::optional<JsonValue>& units);
 
 // Every provider of this binary, in the order of web/providers/all.cc. They live as long as the
 // process.
@@ -151,7 +160,7 @@ using ProviderIndex = std::uint32_t;
 std::optional<ProviderIndex> find_provider_index(std::string_view name);
 ProviderIndex index_of(const Provider& provider);  // which is in all_providers(): asserted
 
-// The variables that keys can be set in, for messages: "SERPER_API_KEYS or TAVILY_API_KEYS".
+// The variables that keys can be set in, for messages: "A_API_KEYS, B_API_KEYS or C_API_KEYS".
 std::string key_variables();
 
 // The constraint of `request` that a provider of these capabilities can't honour, for the trace

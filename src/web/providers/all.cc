@@ -1,7 +1,8 @@
 // One line a provider: its name here, its file beside this one.
 #define SLUICE_EACH_PROVIDER(PROVIDER) \
     PROVIDER(serper)                   \
-    PROVIDER(tavily)
+    PROVIDER(tavily)                   \
+    PROVIDER(exa)
 
 #include "web/provider.h"
 

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 namespace sluice::web {
 namespace {
@@ -22,6 +23,8 @@ constexpr ProviderSpec kSpec = {
     .keys_variable = "SERPER_API_KEYS",
     .key_variable = "SERPER_API_KEY",
     .default_timeout = Millis(8'000),
+    .unit = "credits",
+    .micro_usd_per_unit = 1'000,                        // the smallest package
     .rate = {.tokens = 50, .interval = Millis(1'000)},  // of the smallest package
     .can =
         {
@@ -46,7 +49,7 @@ constexpr ProviderSpec kSpec = {
 // with operators is refused, so the number is sent only where it differs.
 constexpr std::uint32_t kDefaultResults = 10;
 
-// Its ceiling is queries per second, and it does not say when to come back.
+// A rate-limited key's, where the answer names no time.
 constexpr Millis kRateLimitPause{2'000};
 
 // The query with the domain filter as operators. The parentheses keep an OR inside the query from
@@ -138,11 +141,16 @@ std::string time_filter(const Freshness& freshness) {
     return {};
 }
 
-std::string request_body(const SearchRequest& request) {
+// The option that a free account may be refused.
+bool has_number(const SearchRequest& request) {
+    return request.max_results != kDefaultResults;
+}
+
+std::string request_body(const SearchRequest& request, BuildVariant variant) {
     std::string body;
     JsonWriter json(body);
     json.begin_object().field("q", query_with_filter(request));
-    if (request.max_results != kDefaultResults) {
+    if (has_number(request) && variant == BuildVariant::kFull) {
         json.field("num", std::min(request.max_results, kSpec.can.max_results));
     }
     if (request.page > 1) {
@@ -184,20 +192,49 @@ std::optional<std::string> read_answer(const JsonValue& body) {
     return std::nullopt;
 }
 
+bool says(const Signal& signal, std::string_view words) {
+    return contains_ignoring_case(signal.text("message"), words);
+}
+
+// Its ceiling is queries per second, and it does not say when to come back.
+std::optional<Millis> moment_or_retry_after(const Signal& signal) {
+    return guard::parse_retry_after(signal.response.header("retry-after"), signal.wall_now)
+        .value_or(kRateLimitPause);
+}
+
+constexpr auto kRows = std::to_array<BlameRow>({
+    {.status = 429,
+     .effect = Effect::kCool,
+     .outcome = Outcome::kRateLimited,
+     .penalty = moment_or_retry_after},
+    {.status = 400,
+     .when = [](const Signal& signal) { return says(signal, "not enough credits"); },
+     .effect = Effect::kExhaust,
+     .outcome = Outcome::kQuotaExhausted},
+    {.status = 400,
+     .when = [](const Signal& signal) { return says(signal, "not allowed for free accounts"); },
+     .effect = Effect::kKeyCannot,
+     .outcome = Outcome::kPlanLimit,
+     .again = Again::kWithoutOption},
+});
+
 class Serper final : public Provider {
  public:
     const ProviderSpec& spec() const override { return kSpec; }
 
     io::ClientRequest build(const SearchRequest& request, const ProviderKey& key,
-                            std::string_view base_url) const override {
+                            const CallSite& site) const override {
         io::ClientRequest call;
         call.method = io::Method::kPost;
-        call.url = std::string(base_url) + (request.topic == Topic::kNews ? "/news" : "/search");
+        call.url =
+            std::string(site.base_url) + (request.topic == Topic::kNews ? "/news" : "/search");
         call.headers = {{"Accept", "application/json"}, {"Content-Type", "application/json"}};
         call.secret_headers.emplace_back("X-API-KEY", key.secret);
-        call.body = request_body(request);
+        call.body = request_body(request, site.variant);
         return call;
     }
+
+    bool sends_option(const SearchRequest& request) const override { return has_number(request); }
 
     std::optional<ProviderAnswer> parse(const JsonValue& body,
                                         const SearchRequest& request) const override {
@@ -214,29 +251,15 @@ class Serper final : public Provider {
         if (request.want_answer) {
             answer.answer = read_answer(body);
         }
+        answer.cost = charged(kSpec, body.find("credits"));
         return answer;
     }
 
-    std::optional<Verdict> classify(const io::ClientResponse& response,
-                                    const std::optional<JsonValue>& body,
-                                    WallTime wall_now) const override {
-        if (response.status == 429) {
-            const auto asked_for =
-                guard::parse_retry_after(response.header("retry-after"), wall_now);
-            return Verdict{Effect::kCool, Outcome::kRateLimited,
-                           asked_for.value_or(kRateLimitPause)};
-        }
-        if (response.status != 400 || !body) {
-            return std::nullopt;
-        }
-        const std::string_view message = body->string_at("message");
-        if (contains_ignoring_case(message, "not enough credits")) {
-            return Verdict{Effect::kExhaust, Outcome::kQuotaExhausted};
-        }
-        if (contains_ignoring_case(message, "not allowed for free accounts")) {
-            return Verdict{Effect::kKeyCannot, Outcome::kPlanLimit};
-        }
-        return std::nullopt;
+    std::span<const BlameRow> blame_rows() const override { return kRows; }
+
+    // A page of up to ten results is one credit, a larger one two.
+    Cost price(const SearchRequest& request) const override {
+        return cost_of(kSpec, request.max_results > kDefaultResults ? 2 : 1);
     }
 };
 

@@ -11,7 +11,9 @@
 #include "web/providers/tavily_countries.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <span>
 
 namespace sluice::web {
 namespace {
@@ -22,7 +24,10 @@ constexpr ProviderSpec kSpec = {
     .keys_variable = "TAVILY_API_KEYS",
     .key_variable = "TAVILY_API_KEY",
     .default_timeout = Millis(15'000),
+    .unit = "credits",
+    .micro_usd_per_unit = 8'000,                            // pay as you go
     .rate = {.tokens = 1'000, .interval = Millis(60'000)},  // of a production key
+    .may_limit_address = true,
     .can =
         {
             .max_results = 20,
@@ -56,17 +61,6 @@ std::string_view time_range(Freshness::Period period) {
     return {};
 }
 
-void write_list(JsonWriter& json, std::string_view name, const std::vector<std::string>& texts) {
-    if (texts.empty()) {
-        return;
-    }
-    json.key(name).begin_array();
-    for (const std::string& text : texts) {
-        json.value(text);
-    }
-    json.end_array();
-}
-
 void write_freshness(JsonWriter& json, const Freshness& freshness) {
     if (freshness.period == Freshness::Period::kRange) {
         json.field("start_date", freshness.from).field("end_date", freshness.to);
@@ -92,8 +86,13 @@ std::string request_body(const SearchRequest& request) {
     if (request.want_content) {
         json.field("include_raw_content", "markdown");
     }
-    write_list(json, "include_domains", request.include_domains);
-    write_list(json, "exclude_domains", request.exclude_domains);
+    json.field("include_usage", true);
+    if (!request.include_domains.empty()) {
+        json.field("include_domains", request.include_domains);
+    }
+    if (!request.exclude_domains.empty()) {
+        json.field("exclude_domains", request.exclude_domains);
+    }
     json.end_object();
     return body;
 }
@@ -110,18 +109,19 @@ RawHit read_item(const JsonValue& item) {
     };
 }
 
-// Both limits are counted by calendar month.
-Millis until_next_month(WallTime now) {
+// The limits of keys and plans are counted by calendar month.
+std::optional<Millis> until_next_month(const Signal& signal) {
     using std::chrono::floor;
-    const std::chrono::year_month_day today(floor<std::chrono::days>(now));
+    const std::chrono::year_month_day today(floor<std::chrono::days>(signal.wall_now));
     const auto next = today.year() / today.month() / 1 + std::chrono::months(1);
-    return std::chrono::ceil<Millis>(std::chrono::sys_days(next) - now);
+    return std::chrono::ceil<Millis>(std::chrono::sys_days(next) - signal.wall_now);
 }
 
 // A spent allowance names its wait in the body: {"error": {"retry_after_seconds"}}.
-std::optional<Millis> wait_in_body(const JsonValue& body) {
+std::optional<Millis> wait_in_body(const Signal& signal) {
     using Seconds = std::chrono::duration<double>;
-    const auto value = body.find("error", "retry_after_seconds");
+    const auto value = signal.json ? signal.json->find("error", "retry_after_seconds")
+                                   : std::optional<JsonValue>();
     const auto wait = value ? value->as_number() : std::nullopt;
     if (!wait) {
         return std::nullopt;
@@ -130,15 +130,32 @@ std::optional<Millis> wait_in_body(const JsonValue& body) {
         std::clamp<Seconds>(Seconds(*wait), guard::kMinRetryAfter, guard::kMaxRetryAfter));
 }
 
+constexpr auto kRows = std::to_array<BlameRow>({
+    // A request that it will not serve; a bad key is a 401.
+    {.status = 403,
+     .when = [](const Signal& signal) { return signal.json.has_value(); },
+     .effect = Effect::kCaller,
+     .outcome = Outcome::kBadRequest},
+    {.status = 403, .effect = Effect::kProvider, .outcome = Outcome::kBlocked},
+    {.status = {432, 433},
+     .effect = Effect::kExhaust,
+     .outcome = Outcome::kQuotaExhausted,
+     .penalty = until_next_month},
+    {.status = 429,
+     .effect = Effect::kCool,
+     .outcome = Outcome::kRateLimited,
+     .penalty = wait_in_body},
+});
+
 class Tavily final : public Provider {
  public:
     const ProviderSpec& spec() const override { return kSpec; }
 
     io::ClientRequest build(const SearchRequest& request, const ProviderKey& key,
-                            std::string_view base_url) const override {
+                            const CallSite& site) const override {
         io::ClientRequest call;
         call.method = io::Method::kPost;
-        call.url = std::string(base_url) + "/search";
+        call.url = std::string(site.base_url) + "/search";
         call.headers = {{"Accept", "application/json"}, {"Content-Type", "application/json"}};
         std::string credentials = "Bearer ";
         credentials += key.secret.reveal();
@@ -159,6 +176,7 @@ class Tavily final : public Provider {
         }
         ProviderAnswer answer;
         answer.hits = *std::move(hits);
+        answer.cost = charged(kSpec, body.find("usage", "credits"));
         if (request.want_answer) {
             std::string text = many_lines(body.string_at("answer"), kMaxAnswerBytes);
             if (!text.empty()) {
@@ -168,28 +186,7 @@ class Tavily final : public Provider {
         return answer;
     }
 
-    std::optional<Verdict> classify(const io::ClientResponse& response,
-                                    const std::optional<JsonValue>& body,
-                                    WallTime wall_now) const override {
-        switch (response.status) {
-            case 403:  // a request that it will not serve; a bad key is a 401
-                if (body) {
-                    return Verdict{Effect::kCaller, Outcome::kBadRequest};
-                }
-                return Verdict{Effect::kProvider, Outcome::kBlocked};
-            case 432:
-            case 433:
-                return Verdict{Effect::kExhaust, Outcome::kQuotaExhausted,
-                               until_next_month(wall_now)};
-            case 429:
-                if (const auto wait = body ? wait_in_body(*body) : std::nullopt) {
-                    return Verdict{Effect::kCool, Outcome::kRateLimited, wait};
-                }
-                return std::nullopt;
-            default:
-                return std::nullopt;
-        }
-    }
+    std::span<const BlameRow> blame_rows() const override { return kRows; }
 };
 
 }  // namespace

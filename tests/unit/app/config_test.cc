@@ -120,12 +120,12 @@ TEST(ConfigTest, AllMistakesAtOnce) {
 TEST(ConfigTest, ProvidersAndRoutes) {
     FakeEnvironment environment;
     environment.files["sluice.toml"] =
-        "[routing]\ndeep = [\"exa\", \"tavily\"]\n"
+        "[routing]\ndeep = [\"jina\", \"tavily\"]\n"
         "[providers.serper]\nbase_url = \"http://127.0.0.1:9//\"\nenabled = false\n";
     const LoadedConfig loaded = load_config({}, environment);
     EXPECT_EQ(format_errors(loaded.errors), "");
     EXPECT_EQ(loaded.config.web.route(web::Lane::kDeep),
-              (std::vector<std::string>{"exa", "tavily"}));
+              (std::vector<std::string>{"jina", "tavily"}));
     EXPECT_EQ(loaded.config.web.provider("serper").base_url, "http://127.0.0.1:9");
     EXPECT_FALSE(loaded.config.web.provider("serper").enabled);
     EXPECT_TRUE(loaded.config.web.provider("tavily").enabled);
@@ -158,7 +158,7 @@ TEST(KeysFromEnvironmentTest, Variables) {
         {"both providers",
          {{"TAVILY_API_KEY", "t"}, {"SERPER_API_KEY", "s"}},
          {{"serper", "s"}, {"tavily", "t"}}},
-        {"somebody else's", {{"EXA_API_KEY", "x"}, {"serper_api_key", "y"}}, {}},
+        {"somebody else's", {{"EXAMPLE_API_KEY", "x"}, {"serper_api_key", "y"}}, {}},
     };
     for (const Case& c : cases) {
         FakeEnvironment environment;

@@ -27,7 +27,7 @@ class PlainProvider : public Provider {
     }
 
     io::ClientRequest build(const SearchRequest&, const ProviderKey&,
-                            std::string_view) const override {
+                            const CallSite&) const override {
         return {};
     }
 
@@ -43,15 +43,12 @@ class PlainProvider : public Provider {
 class StubbornProvider final : public PlainProvider {
  public:
     explicit StubbornProvider(Effect effect, Outcome outcome)
-        : verdict_{.effect = effect, .outcome = outcome} {}
+        : row_{.status = {0, 999}, .effect = effect, .outcome = outcome} {}
 
-    std::optional<Verdict> classify(const io::ClientResponse&, const std::optional<JsonValue>&,
-                                    WallTime) const override {
-        return verdict_;
-    }
+    std::span<const BlameRow> blame_rows() const override { return {&row_, 1}; }
 
  private:
-    Verdict verdict_;
+    BlameRow row_;
 };
 
 Judgement judge_with(const Provider& provider, const io::ClientResponse& response) {

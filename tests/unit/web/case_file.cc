@@ -162,6 +162,10 @@ void write_answer(JsonWriter& json, const ProviderAnswer& answer) {
     if (answer.answer) {
         json.field("answer", *answer.answer);
     }
+    if (answer.cost) {
+        json.key("cost").begin_object().field("units", answer.cost->units);
+        json.field("micro_usd", answer.cost->micro_usd).end_object();
+    }
     json.end_object();
 }
 
@@ -171,6 +175,12 @@ void write_verdict(JsonWriter& json, const Verdict& verdict) {
         .field("outcome", to_string(verdict.outcome));
     if (verdict.penalty) {
         json.field("penalty_s", static_cast<double>(verdict.penalty->count()) / 1000);
+    }
+    if (verdict.reach != Reach::kKey) {
+        json.field("reach", name_of(verdict.reach));
+    }
+    if (verdict.again == Again::kWithoutOption) {
+        json.field("again", "without_option");
     }
     json.field("detail", verdict.detail).end_object();
 }
@@ -296,6 +306,18 @@ std::string_view name_of(Effect effect) {
             return "provider";
         case Effect::kEmpty:
             return "empty";
+    }
+    return "unknown";
+}
+
+std::string_view name_of(Reach reach) {
+    switch (reach) {
+        case Reach::kKey:
+            return "key";
+        case Reach::kAccount:
+            return "account";
+        case Reach::kProvider:
+            return "provider";
     }
     return "unknown";
 }

@@ -49,6 +49,7 @@ io::ClientResponse read_response(const JsonValue& response);
 WallTime read_time(std::string_view text);
 
 std::string_view name_of(Effect effect);
+std::string_view name_of(Reach reach);
 // {"verdict": {...}} or {"answer": {...}} as the case files have it.
 std::string describe(const Judgement& judgement);
 

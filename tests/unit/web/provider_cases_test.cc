@@ -49,7 +49,8 @@ void check_http(const Provider& provider, const JsonValue& root, const JsonValue
     EXPECT_EQ(unmet_constraint(provider.spec().can, request), std::nullopt)
         << "a request that would be skipped is never built";
     const std::string base_url = "https://" + std::string(provider.spec().name) + ".test";
-    EXPECT_EQ(describe(provider.build(request, usual_key(), base_url)), canonical(expected));
+    const CallSite site{base_url, usual_now()};
+    EXPECT_EQ(describe(provider.build(request, usual_key(), site)), canonical(expected));
 }
 
 void check_unmet(const Provider& provider, const JsonValue& root, const JsonValue& expected) {
@@ -161,7 +162,8 @@ TEST(ProviderSpecs, SecretsStayInSecretHeaders) {
     for (const Provider* provider : all_providers()) {
         SearchRequest request = usual_request();
         request.want_answer = true;
-        const auto call = provider->build(request, usual_key(), "https://upstream.test");
+        const auto call =
+            provider->build(request, usual_key(), {"https://upstream.test", usual_now()});
         const std::string secret(kUsualSecret);
         EXPECT_EQ(call.url.find(secret), std::string::npos);
         EXPECT_EQ(call.body.find(secret), std::string::npos);
