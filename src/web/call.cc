@@ -105,7 +105,7 @@ void report(ProviderState& state, guard::CircuitPass& pass, const CallResult& re
             bool short_time, Instant now) {
     const auto said = said_about_provider(result, short_time);
     if (said == guard::CallOutcome::kSuccess) {
-        state.succeeded(pass, now);
+        state.succeeded(pass, result.attempt.latency, now);
     } else if (said == guard::CallOutcome::kFailure) {
         state.failed(pass, reason_of(result.attempt), now);
     }

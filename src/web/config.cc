@@ -98,6 +98,32 @@ KeysConfig KeysConfig::read(ConfigReader in) {
     return c;
 }
 
+MergeConfig MergeConfig::read(ConfigReader in) {
+    MergeConfig c;
+    in.integer({"providers", "providers that a merged search asks at once", {}, false}, c.providers,
+               std::size_t{1}, std::size_t{16});
+    in.duration({"wait_s",
+                 "how long a merged search waits for the others after the first answer",
+                 {},
+                 false},
+                c.wait, 0ms, 1min);
+    return c;
+}
+
+HedgeConfig HedgeConfig::read(ConfigReader in) {
+    HedgeConfig c;
+    in.duration({"initial_delay_s",
+                 "after how long a second provider is asked while the first one's usual time is "
+                 "not known yet",
+                 {},
+                 false},
+                c.initial_delay, 10ms, 1min);
+    in.number(
+        {"max_extra_ratio", "second calls at most, as a share of the others; 0: none", {}, false},
+        c.max_extra_ratio, 0, 1);
+    return c;
+}
+
 ProviderSettings ProviderSettings::read(ConfigReader in, const ProviderSpec& spec) {
     ProviderSettings c;
     c.base_url = spec.default_base_url;
@@ -141,6 +167,8 @@ WebConfig WebConfig::read(ConfigReader& in) {
     c.circuit = guard::CircuitConfig::read(circuit);
     c.cache = CacheConfig::read(in.section("cache"));
     c.keys = KeysConfig::read(in.section("keys"));
+    c.merge = MergeConfig::read(in.section("merge"));
+    c.hedge = HedgeConfig::read(in.section("hedge"));
     ConfigReader providers = in.section("providers");
     for (const Provider* provider : all_providers()) {
         const ProviderSpec& spec = provider->spec();

@@ -37,6 +37,20 @@ struct KeysConfig {
     static KeysConfig read(ConfigReader in);  // the section "keys"
 };
 
+struct MergeConfig {
+    std::size_t providers = 3;  // asked at once
+    Millis wait{1'000};         // for the others, after the first answer
+
+    static MergeConfig read(ConfigReader in);  // the section "merge"
+};
+
+struct HedgeConfig {
+    Millis initial_delay{1'500};   // what is slow for a provider that is not known well yet
+    double max_extra_ratio = 0.1;  // of the calls that hedged searches make anyway
+
+    static HedgeConfig read(ConfigReader in);  // the section "hedge"
+};
+
 struct ProviderSettings {
     bool enabled = true;
     std::string base_url;  // without a trailing slash
@@ -53,6 +67,8 @@ struct WebConfig {
     guard::CircuitConfig circuit;
     CacheConfig cache;
     KeysConfig keys;
+    MergeConfig merge;
+    HedgeConfig hedge;
     std::map<std::string, ProviderSettings, std::less<>> providers;  // every built-in one
 
     static WebConfig read(ConfigReader& in);  // from the top of the file

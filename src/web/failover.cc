@@ -15,7 +15,12 @@ Task<StrategyResult> run_failover(const SearchWork& work) {
     const ProviderState* first_empty = nullptr;
     for (std::size_t i = 0; i < route.size() && trail.size() < kMaxAttempts; ++i) {
         const ProviderState& provider = *route[i].state;
-        ProviderRun run = co_await run_provider(work, route[i], route.size() - i, trail);
+        const std::size_t others_left = route.size() - i - 1;
+        RunShare share;
+        share.providers_left = others_left + 1;
+        // However many keys are refused, one attempt is kept for each that is behind.
+        share.attempts = kMaxAttempts - std::min(others_left, kMaxAttempts - 1);
+        ProviderRun run = co_await run_provider(work, route[i], share, trail);
         switch (run.step) {
             case Step::kAnswer: {
                 Found found;

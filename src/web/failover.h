@@ -9,8 +9,7 @@
 
 namespace sluice::web {
 
-// Ends by the work's deadline. A Failure carries what web/failure.h says. Belongs to the control
-// loop. `work` outlives the task.
+// As run_strategy().
 Task<StrategyResult> run_failover(const SearchWork& work);
 
 }  // namespace sluice::web

@@ -149,7 +149,7 @@ bool somebody_failed(const std::vector<Attempt>& trail) {
 Error nobody_answered(const SearchWork& work, const std::vector<Candidate>& route,
                       const std::vector<Attempt>& trail) {
     if (trail.empty()) {
-        return nobody_is_enabled();
+        return route.empty() ? nobody_is_enabled() : deadline_passed();
     }
     if (all_are(trail, Outcome::kSkippedCapability)) {
         return nobody_can(trail.front());

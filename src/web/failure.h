@@ -18,9 +18,9 @@ inline constexpr Millis kRetryAfterFailure{5'000};
 bool somebody_failed(const std::vector<Attempt>& trail);
 
 // kUpstreamFailed when a provider failed or is left alone after failures, kInvalidRequest when none
-// can do what is asked, kOverloaded when our own rates leave no room in time, kNoUsableKey when
-// keys are what is missing or nobody of the route is enabled. retry_after is when the first of them
-// may be asked again, where that is known.
+// can do what is asked, kDeadlineExceeded when there was no time to ask anybody, kOverloaded when
+// our own rates leave no room in time, kNoUsableKey when keys are what is missing or nobody of the
+// route is enabled. retry_after is when the first of them may be asked again, where that is known.
 Error nobody_answered(const SearchWork& work, const std::vector<Candidate>& route,
                       const std::vector<Attempt>& trail);
 

@@ -62,6 +62,13 @@ const MetricSpec kKeyWaits{MetricType::kCounter,
                            "Calls that waited for the first of a provider's keys to be back.",
                            {"provider"}};
 
+const MetricSpec kHedges{
+    MetricType::kCounter,
+    "sluice_web_hedges_total",
+    "Second calls of hedged searches: started, won (its answer came first), denied (for "
+    "hedge.max_extra_ratio), unused (started, but its provider could not be asked).",
+    {"event"}};
+
 const MetricSpec kSearches{
     MetricType::kCounter,
     "sluice_web_searches_total",
@@ -77,7 +84,7 @@ const MetricSpec kCacheEntries{
 std::vector<const MetricSpec*> web_metrics() {
     return {&kCacheEvents, &kKeyPenalised, &kSchedulerShed, &kProviderLatency, &kAttempts,
             &kCircuitOpen, &kCircuitTrips, &kRateWaits,     &kRateRefusals,    &kKeyWaits,
-            &kSearches,    &kCacheBytes,   &kCacheEntries};
+            &kHedges,      &kSearches,     &kCacheBytes,    &kCacheEntries};
 }
 
 }  // namespace sluice::web

@@ -5,23 +5,6 @@
 
 namespace sluice::web {
 
-namespace {
-
-// How far one provider may go through its keys, so that each one behind it in the route is asked as
-// well: the attempts of the request until then, and its share of the time.
-struct KeyBudget {
-    std::size_t attempts;
-    Instant until;
-};
-
-KeyBudget budget_for_keys(Instant now, Instant deadline, std::size_t providers_left) {
-    const std::size_t kept = std::min(providers_left - 1, kMaxAttempts - 1);
-    const auto share = (deadline - now) / static_cast<std::int64_t>(providers_left);
-    return {kMaxAttempts - kept, now + share};
-}
-
-}  // namespace
-
 Instant attempt_until(Instant now, Instant deadline, std::size_t providers_left) {
     const auto remaining = std::max(deadline - now, Instant::duration::zero());
     const auto share =
@@ -29,21 +12,24 @@ Instant attempt_until(Instant now, Instant deadline, std::size_t providers_left)
     return std::min(deadline, now + std::max<Instant::duration>(share, kMinAttempt));
 }
 
-Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate,
-                               std::size_t providers_left, std::vector<Attempt>& trail) {
-    SLUICE_ASSERT(providers_left > 0);
+Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate, RunShare share,
+                               std::vector<Attempt>& trail) {
+    SLUICE_ASSERT(share.providers_left > 0);
     ProviderRun run;
     run.step = Step::kNextKey;
     std::vector<KeyIndex> tried_keys;
-    const KeyBudget budget = budget_for_keys(work.clock.now(), work.deadline, providers_left);
-    while (run.step == Step::kNextKey && trail.size() < budget.attempts) {
+    // However many keys are refused, and however slowly, those behind in the route have their time.
+    const Instant begun = work.clock.now();
+    const Instant keys_until =
+        begun + (work.deadline - begun) / static_cast<std::int64_t>(share.providers_left);
+    while (run.step == Step::kNextKey && trail.size() < share.attempts) {
         const Instant now = work.clock.now();
-        if (now >= work.deadline || (!tried_keys.empty() && now >= budget.until)) {
+        if (now >= work.deadline || (!tried_keys.empty() && now >= keys_until)) {
             break;
         }
         CallTerms terms;
-        terms.until = attempt_until(now, work.deadline, providers_left);
-        terms.patience = providers_left == 1 ? Patience::kWaitForKey : Patience::kPassOver;
+        terms.until = attempt_until(now, work.deadline, share.providers_left);
+        terms.patience = share.providers_left == 1 ? Patience::kWaitForKey : Patience::kPassOver;
         CallResult result =
             co_await work.call.run(candidate, *work.config, *work.request, terms, tried_keys);
         run.step = result.step;

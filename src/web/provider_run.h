@@ -24,10 +24,17 @@ struct ProviderRun {
     ProviderAnswer answer;  // with kAnswer and kEmpty
 };
 
-// Adds each attempt to `trail`. `providers_left` are those that the search may still ask, this one
-// included: each is left an attempt and its share of the time. Ends by the work's deadline, and
-// starts nothing after it. What is passed by reference outlives the task.
-Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate,
-                               std::size_t providers_left, std::vector<Attempt>& trail);
+// What one provider may use up of a search.
+struct RunShare {
+    // Among how many the time left is divided, this one included. The last one waits for a key that
+    // is back soon.
+    std::size_t providers_left = 1;
+    std::size_t attempts = kMaxAttempts;  // the longest that the trail may get
+};
+
+// Adds each attempt to `trail`. Ends by the work's deadline, and starts nothing after it. What is
+// passed by reference outlives the task.
+Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate, RunShare share,
+                               std::vector<Attempt>& trail);
 
 }  // namespace sluice::web

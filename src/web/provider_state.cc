@@ -21,11 +21,13 @@ ProviderState::ProviderState(const Provider& provider, guard::CircuitConfig circ
       rate_refusals_(metrics.counter(kRateRefusals, {std::string(name())})),
       key_waits_(metrics.counter(kKeyWaits, {std::string(name())})) {}
 
-void ProviderState::succeeded(guard::CircuitPass& pass, Instant now) {
+void ProviderState::succeeded(guard::CircuitPass& pass, Millis latency, Instant now) {
+    recent_.add_success(latency);
     report(pass, guard::CallOutcome::kSuccess, now);
 }
 
 void ProviderState::failed(guard::CircuitPass& pass, std::string reason, Instant now) {
+    recent_.add_failure();
     const bool was_closed = !circuit_.reopens_at();
     if (was_closed || pass.is_probe()) {
         reason_ = std::move(reason);

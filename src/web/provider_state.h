@@ -9,6 +9,7 @@
 #include "obs/metrics.h"
 #include "web/provider.h"
 #include "web/provider_rate.h"
+#include "web/recent_calls.h"
 #include "web/types.h"
 
 #include <array>
@@ -35,7 +36,7 @@ class ProviderState {
     std::optional<guard::CircuitPass> try_enter(Instant now) { return circuit_.try_enter(now); }
     // What the call of `pass` said about the provider. A call that said nothing about it just drops
     // its pass.
-    void succeeded(guard::CircuitPass& pass, Instant now);
+    void succeeded(guard::CircuitPass& pass, Millis latency, Instant now);
     // `reason` is shown to operators: an outcome and a status, nothing that the provider wrote.
     void failed(guard::CircuitPass& pass, std::string reason, Instant now);
 
@@ -45,6 +46,9 @@ class ProviderState {
         std::string reason = {};                  // the failure that opened it; while not closed
     };
     CircuitView circuit(Instant now) const;
+
+    // How those calls went lately.
+    const RecentCalls& recent() const { return recent_; }
 
     // How often it may be called.
     ProviderRate& rate() { return rate_; }
@@ -66,6 +70,7 @@ class ProviderState {
     ProviderIndex index_;
     guard::Circuit circuit_;
     std::string reason_;
+    RecentCalls recent_;
     ProviderRate rate_;
     const obs::Log& log_;
     obs::Metrics& registry_;

@@ -1,7 +1,6 @@
 #include "web/search.h"
 
 #include "base/exception.h"
-#include "web/failover.h"
 #include "web/fingerprint.h"
 #include "web/metrics.h"
 
@@ -72,6 +71,7 @@ Search::Search(Executor control, WebConfig config, access::Access& access, KeyPo
       metrics_(metrics),
       cache_(config_.get()->cache),
       providers_(config_.get()->circuit, log, metrics),
+      hedges_(metrics),
       call_(keys, http, clock, log, metrics),
       counters_(std::make_unique<Counters>(metrics)),
       lanes_(config_.get()->lanes, clock),
@@ -193,8 +193,9 @@ Task<Result<Search::SharedResult>> Search::fly(std::shared_ptr<const SearchReque
     const Instant now = clock_.now();
     const Instant work_until =
         deadline - std::min<Duration>(kReplyMargin, std::max(deadline - now, Duration{}) / 10);
-    const SearchWork work(call_, providers_, clock_, config, request, work_until);
-    StrategyResult result = co_await run_failover(work);
+    const SearchWork work(call_, providers_, hedges_, flight_tasks_, clock_, config, request,
+                          work_until);
+    StrategyResult result = co_await run_strategy(work);
     std::visit([&](auto& end) { end.queued = std::chrono::ceil<Millis>(ticket->waited()); },
                result);
     // Remembered before anybody is told, so that whoever asks next finds it.

@@ -19,6 +19,7 @@
 #include "web/call.h"
 #include "web/config.h"
 #include "web/fingerprint.h"
+#include "web/hedge_budget.h"
 #include "web/keys.h"
 #include "web/provider_state.h"
 #include "web/strategy.h"
@@ -110,6 +111,7 @@ class Search {
     obs::Metrics& metrics_;
     AnswerCache cache_;
     ProviderStates providers_;
+    HedgeBudget hedges_;
     ProviderCall call_;
     std::unique_ptr<Counters> counters_;
     guard::LaneGate lanes_;

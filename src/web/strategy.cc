@@ -1,9 +1,25 @@
 #include "web/strategy.h"
 
+#include "web/failover.h"
+#include "web/hedge.h"
+#include "web/merge.h"
+
 #include <string>
 #include <utility>
 
 namespace sluice::web {
+
+Task<StrategyResult> run_strategy(const SearchWork& work) {
+    switch (work.request->strategy) {
+        case Strategy::kFailover:
+            return run_failover(work);
+        case Strategy::kMerge:
+            return run_merge(work);
+        case Strategy::kHedge:
+            return run_hedge(work);
+    }
+    SLUICE_ASSERT(false && "a Strategy outside its enumeration");
+}
 
 std::shared_ptr<const SearchAnswer> make_answer(const SearchRequest& request,
                                                 std::string_view provider, ProviderAnswer found) {

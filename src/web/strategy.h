@@ -1,5 +1,5 @@
-// What every strategy is given and gives back. A strategy decides whom of a route to ask when; the
-// asking itself is web/provider_run.h.
+// What every strategy is given and gives back, and which one is run. A strategy decides whom of a
+// route to ask when; the asking itself is web/provider_run.h.
 #pragma once
 
 #include "base/clock.h"
@@ -7,6 +7,7 @@
 #include "base/task.h"
 #include "web/call.h"
 #include "web/config.h"
+#include "web/hedge_budget.h"
 #include "web/provider_state.h"
 #include "web/types.h"
 
@@ -26,17 +27,21 @@ inline constexpr std::size_t kMaxAttempts = 32;
 struct SearchWork {
     ProviderCall& call;
     const ProviderStates& providers;
+    HedgeBudget& hedges;
+    TaskScope& tasks;  // where a strategy starts what goes on beside it
     Clock& clock;
     std::shared_ptr<const WebConfig> config;  // in force from its beginning to its end
     std::shared_ptr<const SearchRequest> request;
     Instant deadline;
 
     // No aggregate: see the rules in base/task.h.
-    SearchWork(ProviderCall& c, const ProviderStates& p, Clock& k,
+    SearchWork(ProviderCall& c, const ProviderStates& p, HedgeBudget& h, TaskScope& t, Clock& k,
                std::shared_ptr<const WebConfig> settings,
                std::shared_ptr<const SearchRequest> asked, Instant until)
         : call(c),
           providers(p),
+          hedges(h),
+          tasks(t),
           clock(k),
           config(std::move(settings)),
           request(std::move(asked)),
@@ -59,6 +64,11 @@ struct Failure {
 };
 
 using StrategyResult = std::variant<Found, Failure>;
+
+// The strategy that the request asks for. Ends by the work's deadline; nothing that it started is
+// under way any more then. A Failure carries what web/failure.h says. Belongs to the control loop.
+// `work` outlives the task.
+Task<StrategyResult> run_strategy(const SearchWork& work);
 
 // The answer of one provider as it is shared and kept.
 std::shared_ptr<const SearchAnswer> make_answer(const SearchRequest& request,

@@ -9,7 +9,8 @@ namespace {
 constexpr std::size_t kRenderedHitFrame = 160;
 
 std::size_t text_bytes(const Hit& hit) {
-    return hit.url.size() + hit.title.size() + hit.snippet.size() + hit.content.size() +
+    const std::size_t origins = hit.origins.size() * sizeof(HitOrigin);
+    return origins + hit.url.size() + hit.title.size() + hit.snippet.size() + hit.content.size() +
            hit.provider.size() + hit.site.size() +
            (hit.published_at ? hit.published_at->size() : 0);
 }

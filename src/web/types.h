@@ -168,7 +168,7 @@ struct Served {
     std::shared_ptr<const SearchAnswer> answer;
     bool cached = false;
     bool stale = false;
-    bool degraded = false;  // empty, but some providers failed
+    bool degraded = false;  // somebody who was asked failed, and may be missing from it
     std::vector<Attempt> attempts = {};
     Millis queued{};  // waited for a place in the lane
 };

@@ -108,6 +108,11 @@ web::WebConfig random_config(Random& random) {
     config.lanes.max_queued = random.below(40);
     config.cache.ttl = Millis(static_cast<std::int64_t>(random.below(3'000)));
     config.cache.stale_ttl = Millis(static_cast<std::int64_t>(random.below(10'000)));
+    config.merge.wait = Millis(static_cast<std::int64_t>(random.below(500)));
+    config.hedge.initial_delay = Millis(static_cast<std::int64_t>(50 + random.below(300)));
+    for (auto& [name, provider] : config.providers) {
+        provider.rate.tokens = static_cast<std::int64_t>(random.below(3)) * 10;
+    }
     return config;
 }
 
@@ -121,6 +126,17 @@ web::CacheMode random_mode(Random& random) {
             return web::CacheMode::kOnly;
         default:
             return web::CacheMode::kUse;
+    }
+}
+
+web::Strategy random_strategy(Random& random) {
+    switch (random.below(4)) {
+        case 0:
+            return web::Strategy::kMerge;
+        case 1:
+            return web::Strategy::kHedge;
+        default:
+            return web::Strategy::kFailover;
     }
 }
 
@@ -146,6 +162,7 @@ bool run(std::uint64_t seed) {
         auto request = harness.request("query " + std::to_string(random.below(kQueries)));
         request.lane = random.below(4) == 0 ? web::Lane::kDeep : web::Lane::kFast;
         request.cache = random_mode(random);
+        request.strategy = random_strategy(random);
         const Instant deadline =
             harness.clock.now() +
             harness.web.config()->lanes.lane(web::kind_of(request.lane)).deadline;

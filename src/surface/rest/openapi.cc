@@ -192,7 +192,7 @@ void write_answer_schema(JsonWriter& json) {
     write_property(json, "stale", "boolean",
                    "Whether it is past its age, since every provider failed.");
     write_property(json, "degraded", "boolean",
-                   "Set when the answer is empty and some providers failed.");
+                   "Set when a provider failed that an empty or merged answer would have needed.");
     write_property(json, "elapsed_ms", "number", "From the request's head to the answer.");
     write_property(json, "object", "string", "Always `search`.");
     write_property(json, "query", "string", "The query, trimmed.");
@@ -229,6 +229,12 @@ void write_hit_schema(JsonWriter& json) {
     write_property(json, "published_at", "string", "RFC 3339, where it is known.");
     write_property(json, "content", "string",
                    "Text of the page, where it was asked for and given.");
+    json.key("origins").begin_object().field("type", "array");
+    json.field("description", "Of a merged answer: who found the page, and at which place.");
+    json.key("items").begin_object().field("type", "object").key("properties").begin_object();
+    write_property(json, "provider", "string", "Who found it.");
+    write_property(json, "rank", "integer", "From 1, in that provider's list.");
+    json.end_object().end_object().end_object();
     json.end_object().end_object();
 }
 

@@ -60,6 +60,21 @@ void write_attempts(JsonWriter& json, const std::vector<web::Attempt>& attempts)
     json.end_array();
 }
 
+// Of a merged answer only: who found the page, and at which place.
+void write_origins(JsonWriter& json, const std::vector<HitOrigin>& origins) {
+    if (origins.empty()) {
+        return;
+    }
+    json.key("origins").begin_array();
+    for (const HitOrigin& origin : origins) {
+        json.begin_object();
+        json.field("provider", origin.provider);
+        json.field("rank", origin.rank);
+        json.end_object();
+    }
+    json.end_array();
+}
+
 // The lead holds what belongs to this request; the shared body follows it as one JSON text.
 io::HttpResponse render(const web::Served& served, const RequestFacts& facts, Instant now) {
     io::HttpResponse response;
@@ -208,6 +223,7 @@ std::string render_shared(const web::SearchAnswer& answer) {
         if (!hit.content.empty()) {
             json.field("content", hit.content);
         }
+        write_origins(json, hit.origins);
         json.end_object();
     }
     json.end_array().end_object();

@@ -305,10 +305,13 @@ const std::vector<SearchField>& fields() {
          .apply = set_providers},
         {.name = "strategy",
          .type = FieldType::kText,
-         .help = "How providers are combined.",
-         .choices = {"failover"},
-         .apply = [](SearchRequest& r, FieldValue) -> Status {
-             r.strategy = web::Strategy::kFailover;
+         .help = "failover: one provider after another. merge: several at once, their results made "
+                 "one list. hedge: failover that asks the next one too when one is slow.",
+         .choices = {"failover", "merge", "hedge"},
+         .apply = [](SearchRequest& r, FieldValue v) -> Status {
+             r.strategy = v.text == "merge"   ? web::Strategy::kMerge
+                          : v.text == "hedge" ? web::Strategy::kHedge
+                                              : web::Strategy::kFailover;
              return {};
          }},
         {.name = "safe_search",

@@ -1,0 +1,196 @@
+#include "web/canonical_url.h"
+
+#include "base/text.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+namespace sluice::web {
+
+namespace {
+
+// Parameters that mail and advertising systems add to whatever address they are given. Sorted.
+constexpr std::array<std::string_view, 32> kTrackingNames = {
+    "_ga",       "_gl",       "_hsenc",  "_hsmi",       "dclid",      "fbclid",      "gad_source",
+    "gbraid",    "gclid",     "gclsrc",  "igsh",        "igshid",     "li_fat_id",   "mc_cid",
+    "mc_eid",    "mkt_tok",   "msclkid", "oly_anon_id", "oly_enc_id", "pk_campaign", "pk_kwd",
+    "pk_medium", "pk_source", "ref_src", "ref_url",     "s_kwcid",    "srsltid",     "ttclid",
+    "twclid",    "vero_id",   "wbraid",  "yclid"};
+static_assert(std::is_sorted(kTrackingNames.begin(), kTrackingNames.end()));
+
+constexpr std::array<std::string_view, 3> kTrackingPrefixes = {"hsa_", "mtm_", "utm_"};
+
+bool is_tracking(std::string_view name) {
+    return std::binary_search(kTrackingNames.begin(), kTrackingNames.end(), name) ||
+           std::any_of(kTrackingPrefixes.begin(), kTrackingPrefixes.end(),
+                       [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+int hex_value(char c) {
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    if (c >= 'a' && c <= 'f') {
+        return c - 'a' + 10;
+    }
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+bool is_unreserved(unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '_' || c == '~';
+}
+
+// What may stand in a URL for itself besides: it means something else than its escape.
+bool is_reserved(unsigned char c) {
+    return std::string_view("!$&'()*+,;=:@/?#[]").find(static_cast<char>(c)) !=
+           std::string_view::npos;
+}
+
+void append_escape(std::string& out, unsigned char byte) {
+    constexpr std::string_view kDigits = "0123456789ABCDEF";
+    out += '%';
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 0xf];
+}
+
+// Escapes of unreserved characters are undone, the others written with upper-case digits, and what
+// may not stand in a URL is escaped, a '%' that begins no escape included.
+std::string normal_escapes(std::string_view text) {
+    std::string out;
+    out.reserve(text.size());
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        auto byte = static_cast<unsigned char>(text[i]);
+        bool escaped = false;
+        if (byte == '%' && i + 2 < text.size() && hex_value(text[i + 1]) >= 0 &&
+            hex_value(text[i + 2]) >= 0) {
+            byte = static_cast<unsigned char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]));
+            escaped = true;
+            i += 2;
+        }
+        if (is_unreserved(byte) || (!escaped && is_reserved(byte))) {
+            out += static_cast<char>(byte);
+        } else {
+            append_escape(out, byte);
+        }
+    }
+    return out;
+}
+
+// Where the colon of an authority's port is; nothing without a port.
+std::optional<std::size_t> port_colon(std::string_view authority) {
+    const std::size_t bracket = authority.rfind(']');
+    const std::size_t colon = authority.rfind(':');
+    if (colon == std::string_view::npos || (bracket != std::string_view::npos && colon < bracket)) {
+        return std::nullopt;
+    }
+    return colon;
+}
+
+// "me@WWW.Example.com.:443" -> "example.com".
+std::string normal_authority(std::string_view authority) {
+    if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) {
+        authority.remove_prefix(at + 1);
+    }
+    for (bool more = true; more;) {
+        more = false;
+        while (authority.ends_with('.')) {
+            authority.remove_suffix(1);
+        }
+        const auto colon = port_colon(authority);
+        const std::string_view port = colon ? authority.substr(*colon + 1) : std::string_view();
+        if (colon && (port.empty() || port == "80" || port == "443")) {
+            authority = authority.substr(0, *colon);
+            more = true;
+        }
+    }
+    std::string host = to_lower(authority);
+    constexpr std::string_view kWww = "www.";
+    while (host.starts_with(kWww) && host.find('.', kWww.size()) != std::string::npos) {
+        host.erase(0, kWww.size());
+    }
+    return host;
+}
+
+// Without "." and ".." and without slashes at its end; empty for the root.
+std::string normal_path(std::string_view raw) {
+    const std::string path = normal_escapes(raw);
+    std::vector<std::string_view> segments;
+    std::string_view rest = path;
+    while (!rest.empty()) {
+        rest.remove_prefix(1);  // its slash
+        const std::size_t end = std::min(rest.find('/'), rest.size());
+        const std::string_view segment = rest.substr(0, end);
+        rest.remove_prefix(end);
+        if (segment == "..") {
+            if (!segments.empty()) {
+                segments.pop_back();
+            }
+        } else if (segment != ".") {
+            segments.push_back(segment);
+        }
+    }
+    while (!segments.empty() && segments.back().empty()) {
+        segments.pop_back();
+    }
+    std::string out;
+    for (std::string_view segment : segments) {
+        out.append("/").append(segment);
+    }
+    return out;
+}
+
+std::string_view name_of(std::string_view parameter) {
+    return parameter.substr(0, parameter.find('='));
+}
+
+std::string normal_query(std::string_view raw) {
+    std::string spaced(raw);
+    std::replace(spaced.begin(), spaced.end(), '+', ' ');
+    const std::string query = normal_escapes(spaced);
+    std::vector<std::string_view> parameters = split_list(query, '&');
+    std::erase_if(parameters, [](std::string_view parameter) {
+        return is_tracking(to_lower(name_of(parameter)));
+    });
+    // Those of one name keep their order: they lie in one text.
+    std::sort(parameters.begin(), parameters.end(), [](std::string_view a, std::string_view b) {
+        return std::tuple(name_of(a), a.data()) < std::tuple(name_of(b), b.data());
+    });
+    std::string out;
+    for (std::string_view parameter : parameters) {
+        out.append(out.empty() ? "?" : "&").append(parameter);
+    }
+    return out;
+}
+
+}  // namespace
+
+std::string canonical_url(std::string_view url) {
+    const std::size_t scheme = url.find("://");
+    if (scheme == std::string_view::npos) {
+        return std::string(url);
+    }
+    std::string_view rest = url.substr(scheme + 3);
+    std::string_view fragment;
+    if (const std::size_t hash = rest.find('#'); hash != std::string_view::npos) {
+        fragment = rest.substr(hash + 1);
+        rest = rest.substr(0, hash);
+    }
+    std::string_view query;
+    if (const std::size_t mark = rest.find('?'); mark != std::string_view::npos) {
+        query = rest.substr(mark + 1);
+        rest = rest.substr(0, mark);
+    }
+    const std::size_t slash = std::min(rest.find('/'), rest.size());
+    std::string out = "https://" + normal_authority(rest.substr(0, slash)) +
+                      normal_path(rest.substr(slash)) + normal_query(query);
+    if (fragment.starts_with('!')) {
+        out.append("#").append(normal_escapes(fragment));
+    }
+    return out;
+}
+
+}  // namespace sluice::web

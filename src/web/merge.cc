@@ -1,0 +1,85 @@
+#include "web/merge.h"
+
+#include "web/failure.h"
+#include "web/fusion.h"
+#include "web/race.h"
+#include "web/route.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace sluice::web {
+
+namespace {
+
+// By number of the runner: in the order of the route, whoever came first.
+using Answers = std::map<std::size_t, ProviderAnswer>;
+
+ProviderAnswer merged(Answers answers, std::size_t max_hits) {
+    ProviderAnswer merged;
+    std::vector<std::vector<Hit>> lists;
+    for (auto& [runner, answer] : answers) {
+        if (!merged.answer) {
+            merged.answer = std::move(answer.answer);
+        }
+        lists.push_back(std::move(answer.hits));
+    }
+    merged.hits = fuse(std::move(lists), max_hits);
+    return merged;
+}
+
+}  // namespace
+
+Task<StrategyResult> run_merge(const SearchWork& work) {
+    const std::vector<Candidate> route = resolve_route(work.providers, *work.config, *work.request);
+    const std::size_t wanted = work.config->merge.providers;
+    RunShare share;
+    share.attempts = std::max<std::size_t>(kMaxAttempts / wanted, 1);
+
+    Race race(work);
+    Answers answers;
+    bool any_empty = false;
+    std::size_t asked = 0;   // of the route
+    std::size_t useful = 0;  // of those: under way, or good for the answer
+    Instant until = work.deadline;
+    while (true) {
+        for (; useful < wanted && asked < route.size(); ++asked, ++useful) {
+            race.start(route[asked], share);
+        }
+        std::optional<Race::Finish> finish = co_await race.next(until);
+        if (!finish) {
+            break;
+        }
+        if (finish->run.step == Step::kStop) {
+            Error refused = refused_by(*finish->last);
+            co_await race.stop();
+            co_return Failure{std::move(refused), race.take_trail(), {}};
+        }
+        if (finish->run.step == Step::kAnswer) {
+            if (answers.empty()) {
+                until = std::min<Instant>(until, work.clock.now() + work.config->merge.wait);
+            }
+            answers.emplace(finish->runner, std::move(finish->run.answer));
+            continue;
+        }
+        any_empty = any_empty || finish->run.step == Step::kEmpty;
+        if (answers.empty() || !finish->was_sent()) {
+            useful -= 1;
+        }
+    }
+    co_await race.stop();
+    std::vector<Attempt> trail = race.take_trail();
+    if (answers.empty() && !any_empty) {
+        Error error = nobody_answered(work, route, trail);
+        co_return Failure{std::move(error), std::move(trail), {}};
+    }
+    Found found;
+    found.answer = make_answer(*work.request, kMergeProvider,
+                               merged(std::move(answers), work.request->max_results));
+    found.degraded = somebody_failed(trail);
+    found.attempts = std::move(trail);
+    co_return found;
+}
+
+}  // namespace sluice::web

@@ -1,0 +1,40 @@
+// How a provider's calls went lately: how long they took and how many succeeded. Bounded memory;
+// not thread-safe.
+#pragma once
+
+#include "base/clock.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace sluice::web {
+
+class RecentCalls {
+ public:
+    // Calls that are remembered, the latest ones; and how many it takes before anything is said
+    // about latency.
+    static constexpr std::size_t kRemembered = 128;
+    static constexpr std::size_t kEnough = 20;
+
+    void add_success(Millis latency);
+    void add_failure();
+
+    // The latency that `share` (0 to 1) of the remembered successes did not exceed; nothing before
+    // there are kEnough of them.
+    std::optional<Millis> latency(double share) const;
+
+    // The share of the remembered calls that succeeded; nothing before the first one.
+    std::optional<double> success_ratio() const;
+
+ private:
+    void add_outcome(bool success);
+
+    std::array<std::uint32_t, kRemembered> latencies_ms_{};  // of successes, a ring
+    std::size_t successes_ = 0;                              // added to it, ever
+    std::array<bool, kRemembered> outcomes_{};               // of all calls, a ring
+    std::size_t calls_ = 0;                                  // added to it, ever
+};
+
+}  // namespace sluice::web

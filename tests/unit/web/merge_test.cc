@@ -1,0 +1,209 @@
+// The merge strategy through the real web side: who is waited for, what one answer is made of, and
+// that nothing is left behind.
+#include "replies.h"
+#include "support/web_harness.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace sluice::web {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FakeAnswer;
+using test::WebHarness;
+
+using Act = std::function<FakeAnswer(const io::ClientRequest&)>;
+
+FakeAnswer after(Duration delay, FakeAnswer answer) {
+    answer.delay = delay;
+    return answer;
+}
+
+FakeAnswer stalled() {
+    FakeAnswer answer;
+    answer.stall = true;
+    return answer;
+}
+
+FakeAnswer page(std::string body) {
+    FakeAnswer answer;
+    answer.body = std::move(body);
+    return answer;
+}
+
+class MergeTest : public testing::Test {
+ protected:
+    void SetUp() override {
+        h.add_key("serper", "serper-key-number-one");
+        h.add_key("tavily", "tvly-key-number-one");
+    }
+    void upstream(Act serper, Act tavily) {
+        h.http.set_responder([=](const io::ClientRequest& request) {
+            return is_serper(request) ? serper(request) : tavily(request);
+        });
+    }
+    SearchRequest merged(std::string query = "kiln") {
+        SearchRequest request = h.request(std::move(query));
+        request.strategy = Strategy::kMerge;
+        return request;
+    }
+    void expect_nothing_left() {
+        EXPECT_EQ(h.http.under_way(), 0u);
+        for (const auto& [provider, counts] : h.keys.counts()) {
+            EXPECT_EQ(counts.in_flight, 0u) << provider;
+            EXPECT_EQ(counts.available, 1u) << provider;
+        }
+    }
+    WebHarness h;
+};
+
+// Both are asked at once, and a page that both found stands first, with where each had it.
+TEST_F(MergeTest, TwoListsBecomeOne) {
+    upstream(
+        [](const io::ClientRequest&) {
+            return after(300ms, page(R"({"organic":[
+                {"title":"One","link":"https://one.example/","snippet":"1","position":1},
+                {"title":"Both","link":"https://www.both.example/p/","snippet":"2","position":2}]})"));
+        },
+        [](const io::ClientRequest&) {
+            return after(200ms, page(R"({"query":"q","answer":null,"results":[
+                {"title":"Two","url":"https://two.example/","content":"3","score":0.9},
+                {"title":"Both","url":"https://both.example/p","content":"4","score":0.8}]})"));
+        });
+    const Instant begun = h.clock.now();
+    const SearchReply reply = h.search(merged());
+    EXPECT_EQ(h.clock.now() - begun, 300ms);
+    const SearchAnswer& answer = *served(reply).answer;
+    EXPECT_EQ(answer.provider(), "merge");
+    ASSERT_EQ(answer.hits().size(), 3u);
+    EXPECT_EQ(answer.hits()[0].url, "https://www.both.example/p/");
+    EXPECT_EQ(answer.hits()[0].origins.size(), 2u);
+    EXPECT_EQ(answer.hits()[1].url, "https://one.example/");
+    EXPECT_EQ(answer.hits()[1].provider, "serper");
+    EXPECT_FALSE(served(reply).degraded);
+    EXPECT_EQ(trail(served(reply).attempts),
+              (std::vector<std::string>{"serper:success", "tavily:success"}));
+    EXPECT_TRUE(served(h.search(merged())).cached);
+    expect_nothing_left();
+}
+
+// The first answer is enough: the other has merge.wait_s more, then its call is cancelled, nobody
+// is blamed for that, and everything it held is free.
+TEST_F(MergeTest, SlowOneIsNotWaitedForLonger) {
+    upstream(
+        [](const io::ClientRequest&) { return stalled(); },
+        [](const io::ClientRequest& request) { return after(500ms, test::ok_answer(request)); });
+    const Instant begun = h.clock.now();
+    const SearchReply reply = h.search(merged());
+    EXPECT_EQ(h.clock.now() - begun, 1500ms);
+    EXPECT_EQ(trail(served(reply).attempts),
+              (std::vector<std::string>{"serper:cancelled", "tavily:success"}));
+    EXPECT_FALSE(served(reply).attempts[0].blame);
+    EXPECT_FALSE(served(reply).degraded);
+    expect_nothing_left();
+}
+
+// One failed: what the other has is served, and said not to be everything. It is not remembered as
+// if it were.
+TEST_F(MergeTest, OneFailureIsDegraded) {
+    upstream([](const io::ClientRequest&) { return test::status_answer(500); },
+             [](const io::ClientRequest& request) { return test::ok_answer(request); });
+    const SearchReply reply = h.search(merged());
+    EXPECT_TRUE(served(reply).degraded);
+    EXPECT_EQ(served(reply).answer->hits().size(), 3u);
+    EXPECT_EQ(h.web.purge_cache(), 0u);
+}
+
+// Empty from one does not end the search while another may know more.
+TEST_F(MergeTest, EmptyIsNotAnAnswerWhileOthersAreAsked) {
+    upstream([](const io::ClientRequest& request) { return test::ok_answer(request, 0); },
+             [](const io::ClientRequest& request) { return after(5s, test::ok_answer(request)); });
+    EXPECT_EQ(served(h.search(merged())).answer->hits().size(), 3u);
+}
+
+// All empty is an empty answer.
+TEST_F(MergeTest, AllEmptyIsEmpty) {
+    upstream([](const io::ClientRequest& request) { return test::ok_answer(request, 0); },
+             [](const io::ClientRequest& request) { return test::ok_answer(request, 0); });
+    const SearchReply reply = h.search(merged());
+    EXPECT_TRUE(served(reply).answer->hits().empty());
+    EXPECT_FALSE(served(reply).degraded);
+}
+
+// The caller's fault, said by one, stops all at once.
+TEST_F(MergeTest, CallersFaultStopsAll) {
+    upstream([](const io::ClientRequest&) { return stalled(); },
+             [](const io::ClientRequest&) {
+                 return after(100ms, test::status_answer(400, R"({"detail":{"error":"no"}})"));
+             });
+    const Instant begun = h.clock.now();
+    const SearchReply reply = h.search(merged());
+    EXPECT_EQ(h.clock.now() - begun, 100ms);
+    EXPECT_EQ(failed(reply).error.code, Code::kQueryRejected);
+    EXPECT_EQ(failed(reply).error.blame, Blame::kCaller);
+    expect_nothing_left();
+}
+
+// Everybody failed: the error is the same as failover's, with everybody's trail.
+TEST_F(MergeTest, AllFailed) {
+    upstream([](const io::ClientRequest&) { return test::status_answer(500); },
+             [](const io::ClientRequest&) { return test::status_answer(503); });
+    const SearchReply reply = h.search(merged());
+    EXPECT_EQ(failed(reply).error.code, Code::kUpstreamFailed);
+    EXPECT_EQ(trail(failed(reply).attempts),
+              (std::vector<std::string>{"serper:server_error", "tavily:server_error"}));
+}
+
+// All stall: the search ends before its client gives up, and says who did.
+TEST_F(MergeTest, AllStalledEndsInTime) {
+    upstream([](const io::ClientRequest&) { return stalled(); },
+             [](const io::ClientRequest&) { return stalled(); });
+    const Instant begun = h.clock.now();
+    const SearchReply reply = h.search(merged());
+    EXPECT_LT(h.clock.now() - begun, 10s);
+    EXPECT_EQ(trail(failed(reply).attempts),
+              (std::vector<std::string>{"serper:timeout", "tavily:timeout"}));
+    expect_nothing_left();
+}
+
+// A width of one asks one; the next is asked only because that one failed.
+TEST_F(MergeTest, WidthIsKeptAndFailuresAreReplaced) {
+    WebConfig config = test::harness_config();
+    config.merge.providers = 1;
+    h.web.reconfigure(config);
+    EXPECT_EQ(trail(served(h.search(merged("one"))).attempts),
+              std::vector<std::string>{"serper:success"});
+    upstream([](const io::ClientRequest&) { return test::status_answer(500); },
+             [](const io::ClientRequest& request) { return test::ok_answer(request); });
+    EXPECT_EQ(trail(served(h.search(merged("two"))).attempts),
+              (std::vector<std::string>{"serper:server_error", "tavily:success"}));
+}
+
+// The last client to leave ends every call at once, and no key pays for it.
+TEST_F(MergeTest, LeavingEndsEveryCall) {
+    upstream([](const io::ClientRequest&) { return stalled(); },
+             [](const io::ClientRequest&) { return stalled(); });
+    const auto client = h.start(merged());
+    h.run_for(100ms);
+    EXPECT_EQ(h.http.under_way(), 2u);
+    h.hang_up(*client);
+    h.run();
+    expect_nothing_left();
+}
+
+// Without any key nobody is called, and the error names the fix.
+TEST(MergeWithoutKeysTest, SaysThatKeysAreMissing) {
+    WebHarness h;
+    SearchRequest request = h.request("a");
+    request.strategy = Strategy::kMerge;
+    const SearchReply reply = h.search(request);
+    EXPECT_EQ(failed(reply).error.code, Code::kNoUsableKey);
+    EXPECT_EQ(h.http.calls(), 0u);
+}
+
+}  // namespace
+}  // namespace sluice::web
