@@ -2,10 +2,13 @@
 
 #include "base/rfc3339.h"
 #include "web/metrics.h"
+#include "web/pacing.h"
 #include "web/site.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <span>
 #include <utility>
 
 namespace sluice::web {
@@ -38,6 +41,9 @@ Step step_after(Effect effect) {
 
 // How the key of a call has to rest; nothing when the verdict leaves it alone.
 std::optional<KeyRest> rest_after(const Verdict& verdict, const KeysConfig& config) {
+    if (verdict.reach == Reach::kProvider) {
+        return std::nullopt;
+    }
     switch (verdict.effect) {
         case Effect::kCool:
             return KeyRest{KeyStatus::kCooling, verdict.penalty.value_or(config.default_cooldown),
@@ -69,6 +75,17 @@ void fill_hits(ProviderAnswer& answer, std::string_view provider, const SearchRe
     }
 }
 
+// What the provider's own count of our calls asks of the key.
+std::optional<KeyRest> rest_by_windows(const Provider& provider,
+                                       const Result<io::ClientResponse>& response) {
+    if (!response.ok()) {
+        return std::nullopt;
+    }
+    std::array<RateWindow, kMaxRateWindows> windows;
+    const std::size_t known = std::min(provider.rate_windows(*response, windows), windows.size());
+    return rest_after(std::span(windows).first(known));
+}
+
 // Whether the time that the provider had was cut short by the request's own deadline.
 bool was_short(Duration given, Millis timeout) {
     return given < std::min<Duration>(kMinAttempt, timeout);
@@ -81,7 +98,8 @@ std::optional<guard::CallOutcome> said_about_provider(const CallResult& result, 
         return guard::CallOutcome::kSuccess;
     }
     const bool too_little_time = attempt.outcome == Outcome::kTimeout && short_time;
-    if (attempt.blame != Blame::kProvider || too_little_time) {
+    const bool too_many_calls = attempt.outcome == Outcome::kRateLimited;
+    if (attempt.blame != Blame::kProvider || too_little_time || too_many_calls) {
         return std::nullopt;
     }
     return guard::CallOutcome::kFailure;
@@ -131,6 +149,9 @@ Task<CallResult> ProviderCall::run(Candidate candidate, const WebConfig& config,
         co_return passed_over(state, Outcome::kSkippedCapability, std::string(*constraint));
     }
     const Instant begun = clock_.now();
+    if (state.rests_until(begun)) {
+        co_return resting(state);
+    }
     std::optional<guard::CircuitPass> pass = state.try_enter(begun);
     if (!pass) {
         co_return left_alone(state);
@@ -203,7 +224,7 @@ Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config
     if (never_left(response)) {
         in.turn.give_back();
     }
-    CallResult result = judged(provider, request, response, std::move(in.lease), config.keys);
+    CallResult result = judged(state, request, response, std::move(in.lease), config.keys);
     result.attempt.provider = state.name();
     result.attempt.egress = kDirect;
     result.attempt.waited = in.waited;
@@ -250,6 +271,16 @@ CallResult ProviderCall::left_alone(ProviderState& state) {
     return result;
 }
 
+CallResult ProviderCall::resting(ProviderState& state) {
+    const Instant now = clock_.now();
+    const Duration left = state.rests_until(now).value_or(now) - now;
+    std::string detail = "it refuses every key; left alone until " +
+                         rfc3339(clock_.wall_now() + left, DateDigits::kMilliseconds);
+    CallResult result = passed_over(state, Outcome::kSkippedCircuit, std::move(detail));
+    result.attempt.blame = Blame::kProvider;
+    return result;
+}
+
 CallResult ProviderCall::no_turn(Candidate candidate) {
     ProviderState& state = *candidate.state;
     const Instant now = clock_.now();
@@ -285,10 +316,15 @@ bool ProviderCall::has_key_by(Instant instant, ProviderIndex provider, const Cal
     return (back && *back <= instant) || key_soon(provider, terms, tried_keys).has_value();
 }
 
-CallResult ProviderCall::judged(const Provider& provider, const SearchRequest& request,
+CallResult ProviderCall::judged(ProviderState& state, const SearchRequest& request,
                                 const Result<io::ClientResponse>& response, KeyLease lease,
                                 const KeysConfig& penalties) {
+    const Provider& provider = state.provider();
     const Asked asked{provider, request, lease.key()};
+    const std::optional<KeyRest> by_windows = rest_by_windows(provider, response);
+    if (by_windows) {
+        note_windows(state, lease.key().id, *by_windows);
+    }
     CallResult result;
     result.attempt.key_id = lease.key().id;
     result.attempt.status = response.ok() ? response->status : 0;
@@ -300,7 +336,7 @@ CallResult ProviderCall::judged(const Provider& provider, const SearchRequest& r
         const bool empty = result.answer.hits.empty() && !result.answer.answer;
         result.attempt.outcome = empty ? Outcome::kEmpty : Outcome::kSuccess;
         result.step = empty ? Step::kEmpty : Step::kAnswer;
-        std::move(lease).settle(result.attempt.outcome);
+        std::move(lease).settle(result.attempt.outcome, by_windows);
         return result;
     }
     Verdict& verdict = std::get<Verdict>(judgement);
@@ -316,14 +352,27 @@ CallResult ProviderCall::judged(const Provider& provider, const SearchRequest& r
     if (never_left(response)) {
         std::move(lease).refund();
     } else {
-        std::move(lease).settle(verdict.outcome, rest);
+        std::move(lease).settle(verdict.outcome, longer(rest, by_windows));
     }
     result.step = step_after(verdict.effect);
-    if (verdict.effect != Effect::kEmpty) {
+    if (verdict.effect == Effect::kCool && verdict.reach == Reach::kProvider) {
+        state.rest(verdict.penalty.value_or(penalties.default_cooldown), clock_.now());
+        result.step = Step::kNextProvider;
+        result.attempt.blame = Blame::kProvider;
+    } else if (verdict.effect != Effect::kEmpty) {
         // What could not even be sent is our own doing: a proxy, a URL, a deadline gone by.
         result.attempt.blame = never_left(response) ? Blame::kGateway : blame_of(verdict.effect);
     }
     return result;
+}
+
+void ProviderCall::note_windows(ProviderState& state, std::string_view key_id,
+                                const KeyRest& rest) {
+    if (rest.status == KeyStatus::kExhausted) {
+        note_rest(state.name(), key_id, Outcome::kQuotaExhausted, rest);
+    } else {
+        state.count_pace();
+    }
 }
 
 void ProviderCall::note_rest(std::string_view provider, std::string_view key_id, Outcome reason,

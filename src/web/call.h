@@ -91,14 +91,16 @@ class ProviderCall {
     CallResult passed_over(ProviderState& state, Outcome outcome, std::string detail);
     CallResult no_key(ProviderState& state, const NoKey& none);
     CallResult left_alone(ProviderState& state);
+    CallResult resting(ProviderState& state);
     CallResult no_turn(Candidate candidate);
     std::optional<Instant> key_soon(ProviderIndex provider, const CallTerms& terms,
                                     const std::vector<KeyIndex>& tried_keys) const;
     bool has_key_by(Instant instant, ProviderIndex provider, const CallTerms& terms,
                     const std::vector<KeyIndex>& tried_keys) const;
-    CallResult judged(const Provider& provider, const SearchRequest& request,
+    CallResult judged(ProviderState& state, const SearchRequest& request,
                       const Result<io::ClientResponse>& response, KeyLease lease,
                       const KeysConfig& penalties);
+    void note_windows(ProviderState& state, std::string_view key_id, const KeyRest& rest);
     void note_rest(std::string_view provider, std::string_view key_id, Outcome reason,
                    const KeyRest& rest);
 

@@ -62,6 +62,18 @@ const MetricSpec kKeyWaits{MetricType::kCounter,
                            "Calls that waited for the first of a provider's keys to be back.",
                            {"provider"}};
 
+const MetricSpec kKeyPaces{
+    MetricType::kCounter,
+    "sluice_web_key_paces_total",
+    "Keys held back for moments because the provider's headers said that their pace is reached.",
+    {"provider"}};
+
+const MetricSpec kProviderRests{
+    MetricType::kCounter,
+    "sluice_web_provider_rests_total",
+    "Times that a provider was left alone because it would have refused every key.",
+    {"provider"}};
+
 const MetricSpec kHedges{
     MetricType::kCounter,
     "sluice_web_hedges_total",
@@ -82,9 +94,10 @@ const MetricSpec kCacheEntries{
     MetricType::kGauge, "sluice_web_cache_entries", "Answers in the cache.", {}};
 
 std::vector<const MetricSpec*> web_metrics() {
-    return {&kCacheEvents, &kKeyPenalised, &kSchedulerShed, &kProviderLatency, &kAttempts,
-            &kCircuitOpen, &kCircuitTrips, &kRateWaits,     &kRateRefusals,    &kKeyWaits,
-            &kHedges,      &kSearches,     &kCacheBytes,    &kCacheEntries};
+    return {&kCacheEvents,  &kKeyPenalised, &kSchedulerShed, &kProviderLatency,
+            &kAttempts,     &kCircuitOpen,  &kCircuitTrips,  &kRateWaits,
+            &kRateRefusals, &kKeyWaits,     &kKeyPaces,      &kProviderRests,
+            &kHedges,       &kSearches,     &kCacheBytes,    &kCacheEntries};
 }
 
 }  // namespace sluice::web

@@ -17,6 +17,8 @@ extern const obs::MetricSpec kCircuitTrips;     // sluice_web_circuit_trips_tota
 extern const obs::MetricSpec kRateWaits;        // sluice_web_rate_waits_total{provider}
 extern const obs::MetricSpec kRateRefusals;     // sluice_web_rate_refusals_total{provider}
 extern const obs::MetricSpec kKeyWaits;         // sluice_web_key_waits_total{provider}
+extern const obs::MetricSpec kKeyPaces;         // sluice_web_key_paces_total{provider}
+extern const obs::MetricSpec kProviderRests;    // sluice_web_provider_rests_total{provider}
 extern const obs::MetricSpec kHedges;           // sluice_web_hedges_total{event}
 extern const obs::MetricSpec kSearches;         // sluice_web_searches_total{lane,outcome}
 extern const obs::MetricSpec kCacheBytes;       // sluice_web_cache_bytes

@@ -19,7 +19,9 @@ ProviderState::ProviderState(const Provider& provider, guard::CircuitConfig circ
       circuit_trips_(metrics.counter(kCircuitTrips, {std::string(name())})),
       rate_waits_(metrics.counter(kRateWaits, {std::string(name())})),
       rate_refusals_(metrics.counter(kRateRefusals, {std::string(name())})),
-      key_waits_(metrics.counter(kKeyWaits, {std::string(name())})) {}
+      key_waits_(metrics.counter(kKeyWaits, {std::string(name())})),
+      key_paces_(metrics.counter(kKeyPaces, {std::string(name())})),
+      rests_(metrics.counter(kProviderRests, {std::string(name())})) {}
 
 void ProviderState::succeeded(guard::CircuitPass& pass, Millis latency, Instant now) {
     recent_.add_success(latency);
@@ -65,6 +67,20 @@ ProviderState::CircuitView ProviderState::circuit(Instant now) const {
         view.reopens_in = *circuit_.reopens_at() - now;
     }
     return view;
+}
+
+void ProviderState::rest(Millis time, Instant now) {
+    const Instant until = now + time;
+    if (rests_until_ && until <= *rests_until_) {
+        return;
+    }
+    rests_until_ = until;
+    rests_.add();
+    log_.warn("provider_rested", {{"provider", name()}, {"rest_ms", time}});
+}
+
+std::optional<Instant> ProviderState::rests_until(Instant now) const {
+    return rests_until_ && now < *rests_until_ ? rests_until_ : std::nullopt;
 }
 
 void ProviderState::count(Outcome outcome) {

@@ -47,6 +47,11 @@ class ProviderState {
     };
     CircuitView circuit(Instant now) const;
 
+    // Nobody is to call it for `time`, whatever the key.
+    void rest(Millis time, Instant now);
+    // Until when nobody is, if that is so.
+    std::optional<Instant> rests_until(Instant now) const;
+
     // How those calls went lately.
     const RecentCalls& recent() const { return recent_; }
 
@@ -57,6 +62,8 @@ class ProviderState {
     void count_wait_for_turn() { rate_waits_.add(); }
     void count_no_turn() { rate_refusals_.add(); }
     void count_wait_for_key() { key_waits_.add(); }
+    // A key is held back for moments.
+    void count_pace() { key_paces_.add(); }
 
     // One attempt that ended so, made or passed over.
     void count(Outcome outcome);
@@ -70,6 +77,7 @@ class ProviderState {
     ProviderIndex index_;
     guard::Circuit circuit_;
     std::string reason_;
+    std::optional<Instant> rests_until_;
     RecentCalls recent_;
     ProviderRate rate_;
     const obs::Log& log_;
@@ -80,6 +88,8 @@ class ProviderState {
     obs::Counter rate_waits_;
     obs::Counter rate_refusals_;
     obs::Counter key_waits_;
+    obs::Counter key_paces_;
+    obs::Counter rests_;
     std::array<std::optional<obs::Counter>, kOutcomeCount> outcomes_;  // made when first needed
 };
 
