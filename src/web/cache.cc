@@ -1,11 +1,12 @@
 #include "web/cache.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::web {
 
 AnswerCache::AnswerCache(const CacheConfig& config)
-    : entries_(guard::TtlCacheLimits{config.max_entries, config.max_bytes}) {}
+    : entries_(guard::TtlCacheLimits{config.max_entries, config.answers_bytes()}) {}
 
 std::shared_ptr<const SearchAnswer> AnswerCache::fresh(const Fingerprint& key, Instant now) {
     auto hit = entries_.find(key, now);
@@ -24,8 +25,11 @@ void AnswerCache::publish(const Fingerprint& key, std::shared_ptr<const SearchAn
                           const CacheConfig& config, Instant now) {
     const bool negative = answer->hits().empty() && !answer->answer();
     const std::size_t bytes = answer->memory_bytes();
-    const guard::Lifetime lifetime{negative ? config.negative_ttl : config.ttl, config.stale_ttl};
-    entries_.put(key, std::move(answer), bytes, lifetime, now);
+    const Instant made_at = answer->made_at() == Instant{} ? now : answer->made_at();
+    const Duration longest = answer->keep_until() - made_at;
+    const Duration fresh = std::min<Duration>(negative ? config.negative_ttl : config.ttl, longest);
+    const guard::Lifetime lifetime{fresh, std::min<Duration>(config.stale_ttl, longest - fresh)};
+    entries_.put(key, std::move(answer), bytes, lifetime, made_at);
 }
 
 std::size_t AnswerCache::purge() {

@@ -24,7 +24,8 @@ class AnswerCache {
     // The answer, fresh or stale, else null.
     std::shared_ptr<const SearchAnswer> any(const Fingerprint& key, Instant now);
 
-    // Keeps `answer` for config.ttl (or negative_ttl when it has no results) and then as stale.
+    // Keeps `answer` for config.ttl (or negative_ttl when it has no results) and then as stale, all
+    // counted from when its provider gave it.
     void publish(const Fingerprint& key, std::shared_ptr<const SearchAnswer> answer,
                  const CacheConfig& config, Instant now);
 

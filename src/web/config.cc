@@ -67,9 +67,14 @@ CacheConfig CacheConfig::read(ConfigReader in) {
         c.stale_ttl, 0ms, 24h * 30);
     in.duration({"negative_ttl_s", "how long an empty answer is fresh", {}, false}, c.negative_ttl,
                 0ms, 24h);
-    in.size({"max_bytes", "memory for cached answers"}, c.max_bytes, 0, std::size_t{1} << 40);
+    in.size({"max_bytes", "memory for cached answers and providers' results"}, c.max_bytes, 0,
+            std::size_t{1} << 40);
     in.integer({"max_entries", "cached answers at most"}, c.max_entries, std::size_t{1},
                std::size_t{100'000'000});
+    in.boolean({"provider_results_enabled",
+                "whether what a provider answered is kept for other searches that ask it the same; "
+                "takes a quarter of max_bytes"},
+               c.provider_results_enabled);
     return c;
 }
 
@@ -133,6 +138,14 @@ ProviderSettings ProviderSettings::read(ConfigReader in, const ProviderSpec& spe
     in.text({"base_url", "where its API is; change it for a proxy or a test", {}, false},
             c.base_url);
     in.duration({"timeout_s", "one attempt", {}, false}, c.timeout, 10ms, 10min);
+    const Millis longest = spec.max_kept.value_or(24h * 30);
+    c.results_ttl = std::min(c.results_ttl, longest);
+    in.duration(
+        {"results_ttl_s",
+         "how long what it answered is kept for other searches that ask it the same; 0: not",
+         {},
+         false},
+        c.results_ttl, 0ms, longest);
     while (c.base_url.ends_with('/')) {
         c.base_url.pop_back();
     }

@@ -24,6 +24,11 @@ struct CacheConfig {
     Millis negative_ttl{30'000};  // an empty answer is fresh for so long
     std::size_t max_bytes = 256 * 1024 * 1024;
     std::size_t max_entries = 2'000'000;
+    bool provider_results_enabled = true;  // keep what providers answered, beneath the answers
+
+    // How max_bytes is shared out.
+    std::size_t results_bytes() const { return provider_results_enabled ? max_bytes / 4 : 0; }
+    std::size_t answers_bytes() const { return max_bytes - results_bytes(); }
 
     static CacheConfig read(ConfigReader in);  // the section "cache"
 };
@@ -53,9 +58,10 @@ struct HedgeConfig {
 
 struct ProviderSettings {
     bool enabled = true;
-    std::string base_url;  // without a trailing slash
-    Millis timeout{};      // of one attempt, from sending to the complete answer
-    RateLimit rate;        // of all calls to it, by this process
+    std::string base_url;         // without a trailing slash
+    Millis timeout{};             // of one attempt, from sending to the complete answer
+    RateLimit rate;               // of all calls to it, by this process
+    Millis results_ttl{300'000};  // how long an answer of it is kept
 
     static ProviderSettings read(ConfigReader in, const ProviderSpec& spec);  // providers.<name>
 };

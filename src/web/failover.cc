@@ -13,6 +13,7 @@ Task<StrategyResult> run_failover(const SearchWork& work) {
     const std::vector<Candidate> route = resolve_route(work.providers, *work.config, *work.request);
     std::vector<Attempt> trail;
     const ProviderState* first_empty = nullptr;
+    std::shared_ptr<const ProviderAnswer> empty_answer;
     for (std::size_t i = 0; i < route.size() && trail.size() < kMaxAttempts; ++i) {
         const ProviderState& provider = *route[i].state;
         const std::size_t others_left = route.size() - i - 1;
@@ -33,7 +34,10 @@ Task<StrategyResult> run_failover(const SearchWork& work) {
                 co_return Failure{std::move(refused), std::move(trail), {}};
             }
             case Step::kEmpty:
-                first_empty = first_empty == nullptr ? &provider : first_empty;
+                if (first_empty == nullptr) {
+                    first_empty = &provider;
+                    empty_answer = std::move(run.answer);
+                }
                 break;
             case Step::kNextKey:
             case Step::kNextProvider:
@@ -48,7 +52,7 @@ Task<StrategyResult> run_failover(const SearchWork& work) {
         co_return Failure{std::move(error), std::move(trail), {}};
     }
     Found found;
-    found.answer = make_answer(*work.request, first_empty->name(), ProviderAnswer{});
+    found.answer = make_answer(*work.request, first_empty->name(), std::move(empty_answer));
     found.degraded = somebody_failed(trail);
     found.attempts = std::move(trail);
     co_return found;

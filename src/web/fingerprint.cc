@@ -1,5 +1,7 @@
 #include "web/fingerprint.h"
 
+#include "base/text.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -11,7 +13,8 @@ namespace {
 
 // To be raised whenever the encoding or the meaning of a field changes, so that entries written by
 // an older binary are never mistaken for answers to a new request.
-constexpr char kSchemaVersion = 1;
+constexpr char kSchemaVersion = 2;
+constexpr char kResultSchemaVersion = 1;
 
 void put(std::string& out, std::uint32_t number) {
     for (int shift = 0; shift < 32; shift += 8) {
@@ -32,29 +35,52 @@ void put(std::string& out, const std::vector<std::string>& list) {
     }
 }
 
+// What a provider is asked for beside the query and the number of results.
+void put_constraints(std::string& out, const SearchRequest& request) {
+    put(out, request.page);
+    put(out, request.locale);
+    put(out, request.country);
+    out.push_back(static_cast<char>(request.freshness.period));
+    put(out, request.freshness.from);
+    put(out, request.freshness.to);
+    out.push_back(static_cast<char>(request.topic));
+    out.push_back(static_cast<char>(request.want_answer ? 1 : 0));
+    out.push_back(static_cast<char>(request.want_content ? 1 : 0));
+    put(out, request.include_domains);
+    put(out, request.exclude_domains);
+    out.push_back(static_cast<char>(request.safe_search));
+}
+
+// Empty, with the memory of the last time.
+std::string& scratch() {
+    thread_local std::string encoded;
+    encoded.clear();
+    return encoded;
+}
+
 }  // namespace
 
 Fingerprint fingerprint(const SearchRequest& request) {
-    thread_local std::string encoded;
-    encoded.clear();
+    std::string& encoded = scratch();
     encoded.push_back(kSchemaVersion);
     put(encoded, request.query.reveal());
     encoded.push_back(static_cast<char>(request.lane));
     put(encoded, request.max_results);
-    put(encoded, request.page);
-    put(encoded, request.locale);
-    put(encoded, request.country);
-    encoded.push_back(static_cast<char>(request.freshness.period));
-    put(encoded, request.freshness.from);
-    put(encoded, request.freshness.to);
-    encoded.push_back(static_cast<char>(request.topic));
-    encoded.push_back(static_cast<char>(request.want_answer ? 1 : 0));
-    encoded.push_back(static_cast<char>(request.want_content ? 1 : 0));
-    put(encoded, request.include_domains);
-    put(encoded, request.exclude_domains);
+    put_constraints(encoded, request);
     put(encoded, request.providers);
     encoded.push_back(static_cast<char>(request.strategy));
-    encoded.push_back(static_cast<char>(request.safe_search));
+    return sha256(encoded);
+}
+
+Fingerprint result_fingerprint(std::string_view provider, const SearchRequest& request) {
+    std::string& encoded = scratch();
+    encoded.push_back(kResultSchemaVersion);
+    put(encoded, provider);
+    // A request's query is trimmed already. Letters beyond ASCII keep their case: queries that
+    // differ in nothing else are rare, and cost one call more.
+    put(encoded, to_lower(request.query.reveal()));
+    put(encoded, request.max_results);
+    put_constraints(encoded, request);
     return sha256(encoded);
 }
 

@@ -4,6 +4,8 @@
 #include "base/hash.h"
 #include "web/types.h"
 
+#include <string_view>
+
 namespace sluice::web {
 
 using Fingerprint = Sha256;
@@ -13,5 +15,10 @@ using Fingerprint = Sha256;
 // schema version. trace, session_id and cache do not change it. Letter case of the query does.
 // Any thread.
 Fingerprint fingerprint(const SearchRequest& request);
+
+// The key of one provider's answer: the provider, the query without regard to its letter case, the
+// number of results, and every other field that a provider is given. Lane, route and strategy do
+// not change it. Any thread.
+Fingerprint result_fingerprint(std::string_view provider, const SearchRequest& request);
 
 }  // namespace sluice::web

@@ -6,6 +6,7 @@
 #include "web/route.h"
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -98,6 +99,7 @@ Task<StrategyResult> run_hedge(const SearchWork& work) {
     Hedging hedging(work);
     Race& race = hedging.race();
     const ProviderState* first_empty = nullptr;
+    std::shared_ptr<const ProviderAnswer> empty_answer;
     while (work.clock.now() < work.deadline) {
         if (race.open() == 0) {
             if (!hedging.has_next()) {
@@ -134,6 +136,7 @@ Task<StrategyResult> run_hedge(const SearchWork& work) {
         }
         if (finish->run.step == Step::kEmpty && first_empty == nullptr) {
             first_empty = entrant.provider;
+            empty_answer = std::move(finish->run.answer);
         }
     }
     co_await race.stop();
@@ -143,7 +146,7 @@ Task<StrategyResult> run_hedge(const SearchWork& work) {
         co_return Failure{std::move(error), std::move(trail), {}};
     }
     Found found;
-    found.answer = make_answer(*work.request, first_empty->name(), ProviderAnswer{});
+    found.answer = make_answer(*work.request, first_empty->name(), std::move(empty_answer));
     found.degraded = somebody_failed(trail);
     found.attempts = std::move(trail);
     co_return found;

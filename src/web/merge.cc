@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <utility>
 
 namespace sluice::web {
@@ -14,18 +15,22 @@ namespace sluice::web {
 namespace {
 
 // By number of the runner: in the order of the route, whoever came first.
-using Answers = std::map<std::size_t, ProviderAnswer>;
+using Answers = std::map<std::size_t, std::shared_ptr<const ProviderAnswer>>;
 
-ProviderAnswer merged(Answers answers, std::size_t max_hits) {
-    ProviderAnswer merged;
+// As old as the oldest of them, and kept for no longer than any of them may be.
+std::shared_ptr<const ProviderAnswer> merged(const Answers& answers, std::size_t max_hits) {
+    auto merged = std::make_shared<ProviderAnswer>();
+    merged->made_at = answers.empty() ? Instant{} : Instant::max();
     std::vector<std::vector<Hit>> lists;
-    for (auto& [runner, answer] : answers) {
-        if (!merged.answer) {
-            merged.answer = std::move(answer.answer);
+    for (const auto& [runner, answer] : answers) {
+        if (!merged->answer) {
+            merged->answer = answer->answer;
         }
-        lists.push_back(std::move(answer.hits));
+        merged->made_at = std::min(merged->made_at, answer->made_at);
+        merged->keep_until = std::min(merged->keep_until, answer->keep_until);
+        lists.push_back(answer->hits);
     }
-    merged.hits = fuse(std::move(lists), max_hits);
+    merged->hits = fuse(std::move(lists), max_hits);
     return merged;
 }
 
@@ -75,8 +80,8 @@ Task<StrategyResult> run_merge(const SearchWork& work) {
         co_return Failure{std::move(error), std::move(trail), {}};
     }
     Found found;
-    found.answer = make_answer(*work.request, kMergeProvider,
-                               merged(std::move(answers), work.request->max_results));
+    found.answer =
+        make_answer(*work.request, kMergeProvider, merged(answers, work.request->max_results));
     found.degraded = somebody_failed(trail);
     found.attempts = std::move(trail);
     co_return found;

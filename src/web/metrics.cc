@@ -93,11 +93,27 @@ const MetricSpec kCacheBytes{
 const MetricSpec kCacheEntries{
     MetricType::kGauge, "sluice_web_cache_entries", "Answers in the cache.", {}};
 
+const MetricSpec kResultCacheEvents{
+    MetricType::kCounter,
+    "sluice_web_result_cache_events_total",
+    "Look-ups of what a provider answered before, by what came of them: hit (a call saved), miss, "
+    "store.",
+    {"event"}};
+
+const MetricSpec kResultCacheBytes{MetricType::kGauge,
+                                   "sluice_web_result_cache_bytes",
+                                   "Memory held by kept answers of providers.",
+                                   {}};
+
+const MetricSpec kResultCacheEntries{
+    MetricType::kGauge, "sluice_web_result_cache_entries", "Kept answers of providers.", {}};
+
 std::vector<const MetricSpec*> web_metrics() {
-    return {&kCacheEvents,  &kKeyPenalised, &kSchedulerShed, &kProviderLatency,
-            &kAttempts,     &kCircuitOpen,  &kCircuitTrips,  &kRateWaits,
-            &kRateRefusals, &kKeyWaits,     &kKeyPaces,      &kProviderRests,
-            &kHedges,       &kSearches,     &kCacheBytes,    &kCacheEntries};
+    return {
+        &kCacheEvents,  &kKeyPenalised,      &kSchedulerShed,    &kProviderLatency,   &kAttempts,
+        &kCircuitOpen,  &kCircuitTrips,      &kRateWaits,        &kRateRefusals,      &kKeyWaits,
+        &kKeyPaces,     &kProviderRests,     &kHedges,           &kSearches,          &kCacheBytes,
+        &kCacheEntries, &kResultCacheEvents, &kResultCacheBytes, &kResultCacheEntries};
 }
 
 }  // namespace sluice::web

@@ -33,11 +33,39 @@ bool freshness_fits(const Capabilities& can, const Freshness& freshness) {
     return false;
 }
 
+// What the allocator takes beside what it is asked for.
+constexpr std::size_t kAllocationOverhead = 16;
+
+std::size_t heap_bytes(const std::string& text) {
+    const bool is_inline = text.capacity() <= std::string().capacity();
+    return is_inline ? 0 : text.capacity() + kAllocationOverhead;
+}
+
+std::size_t heap_bytes(const Hit& hit) {
+    std::size_t bytes = heap_bytes(hit.url) + heap_bytes(hit.title) + heap_bytes(hit.snippet) +
+                        heap_bytes(hit.content) + heap_bytes(hit.provider) + heap_bytes(hit.site) +
+                        (hit.published_at ? heap_bytes(*hit.published_at) : 0) +
+                        hit.origins.capacity() * sizeof(HitOrigin);
+    for (const HitOrigin& origin : hit.origins) {
+        bytes += heap_bytes(origin.provider);
+    }
+    return bytes;
+}
+
 bool asks_for_filtering(SafeSearch level) {
     return level == SafeSearch::kModerate || level == SafeSearch::kStrict;
 }
 
 }  // namespace
+
+std::size_t ProviderAnswer::memory_bytes() const {
+    std::size_t bytes = sizeof(ProviderAnswer) + (hits.capacity() - hits.size()) * sizeof(Hit) +
+                        (answer ? heap_bytes(*answer) : 0);
+    for (const Hit& hit : hits) {
+        bytes += sizeof(Hit) + heap_bytes(hit);
+    }
+    return bytes;
+}
 
 bool Provider::sends_option(const SearchRequest& /*request*/) const {
     return false;

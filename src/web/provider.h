@@ -58,6 +58,8 @@ struct ProviderSpec {
     Millis default_timeout{8'000};        // of one attempt
     std::string_view unit = "requests";   // what it charges in
     std::int64_t micro_usd_per_unit = 0;  // the vendor's list price
+    // For how long its terms let what it found be kept, fresh or stale; empty: they don't say.
+    std::optional<Millis> max_kept = {};
     RateLimit rate = {};  // what the vendor documents for all keys of a customer together
     // Whether its limit can be one of our address rather than of a key: then two refused keys
     // within moments say that every key would be.
@@ -87,7 +89,13 @@ struct Cost {
 struct ProviderAnswer {
     std::vector<Hit> hits;  // rank, site and provider are filled by the caller
     std::optional<std::string> answer;
-    std::optional<Cost> cost = {};  // what the provider says that it charged
+    std::optional<Cost> cost = {};        // what the provider says that it charged
+    Instant made_at = {};                 // when it came; filled by the caller
+    Instant keep_until = Instant::max();  // by the provider's terms; filled by the caller
+
+    bool empty() const { return hits.empty() && !answer; }
+    // What it occupies, the object itself included.
+    std::size_t memory_bytes() const;
 };
 
 // What one call may still be without, when a key's plan lacks it.

@@ -5,6 +5,70 @@
 
 namespace sluice::web {
 
+namespace {
+
+// How traces call an answer that no call was made for.
+constexpr std::string_view kFromResults = "result cache";
+
+// The part of the cache of results in one provider's run.
+class KeptResult {
+ public:
+    KeptResult(const SearchWork& work, Candidate candidate)
+        : work_(work),
+          candidate_(candidate),
+          writes_(work.results.enabled() && work.request->cache != CacheMode::kBypass) {
+        if (writes_) {
+            key_ = result_fingerprint(candidate.state->name(), *work.request);
+        }
+    }
+
+    // What is known already; null when somebody has to be asked.
+    std::shared_ptr<const ProviderAnswer> find() const {
+        const bool reads = writes_ && work_.request->cache != CacheMode::kRefresh;
+        return reads ? work_.results.find(key_, work_.clock.now()) : nullptr;
+    }
+
+    void keep(std::shared_ptr<const ProviderAnswer> answer) const {
+        if (!writes_) {
+            return;
+        }
+        const Millis ttl = candidate_.settings->results_ttl;
+        const Millis negative_ttl = std::min(ttl, work_.config->cache.negative_ttl);
+        const Millis kept_for = answer->empty() ? negative_ttl : ttl;
+        work_.results.keep(key_, std::move(answer), kept_for);
+    }
+
+ private:
+    const SearchWork& work_;
+    const Candidate candidate_;
+    const bool writes_;
+    Fingerprint key_{};
+};
+
+std::shared_ptr<const ProviderAnswer> dated(ProviderAnswer answer, Candidate candidate,
+                                            Instant now) {
+    answer.made_at = now;
+    if (const auto max_kept = candidate.state->provider().spec().max_kept) {
+        answer.keep_until = now + *max_kept;
+    }
+    return std::make_shared<const ProviderAnswer>(std::move(answer));
+}
+
+ProviderRun run_of_kept(Candidate candidate, std::shared_ptr<const ProviderAnswer> answer,
+                        std::vector<Attempt>& trail) {
+    Attempt attempt;
+    attempt.provider = candidate.state->name();
+    attempt.outcome = answer->empty() ? Outcome::kEmpty : Outcome::kSuccess;
+    attempt.detail = kFromResults;
+    trail.push_back(std::move(attempt));
+    ProviderRun run;
+    run.step = answer->empty() ? Step::kEmpty : Step::kAnswer;
+    run.answer = std::move(answer);
+    return run;
+}
+
+}  // namespace
+
 Instant attempt_until(Instant now, Instant deadline, std::size_t providers_left) {
     const auto remaining = std::max(deadline - now, Instant::duration::zero());
     const auto share =
@@ -15,6 +79,10 @@ Instant attempt_until(Instant now, Instant deadline, std::size_t providers_left)
 Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate, RunShare share,
                                std::vector<Attempt>& trail) {
     SLUICE_ASSERT(share.providers_left > 0);
+    const KeptResult kept(work, candidate);
+    if (auto answer = kept.find()) {
+        co_return run_of_kept(candidate, std::move(answer), trail);
+    }
     ProviderRun run;
     run.step = Step::kNextKey;
     std::vector<KeyIndex> tried_keys;
@@ -33,7 +101,10 @@ Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate, RunS
         CallResult result =
             co_await work.call.run(candidate, *work.config, *work.request, terms, tried_keys);
         run.step = result.step;
-        run.answer = std::move(result.answer);
+        if (run.step == Step::kAnswer || run.step == Step::kEmpty) {
+            run.answer = dated(std::move(result.answer), candidate, work.clock.now());
+            kept.keep(run.answer);
+        }
         // Running out of keys is worth a line of the trail only when none was tried.
         if (result.attempt.outcome != Outcome::kSkippedNoKey || tried_keys.empty()) {
             trail.push_back(std::move(result.attempt));

@@ -10,6 +10,7 @@
 #include "web/strategy.h"
 
 #include <cstddef>
+#include <memory>
 #include <vector>
 
 namespace sluice::web {
@@ -21,7 +22,7 @@ Instant attempt_until(Instant now, Instant deadline, std::size_t providers_left)
 struct ProviderRun {
     // kNextKey: there may be further keys, but the attempts or the time for them are used up.
     Step step = Step::kNextProvider;
-    ProviderAnswer answer;  // with kAnswer and kEmpty
+    std::shared_ptr<const ProviderAnswer> answer = nullptr;  // never null with kAnswer and kEmpty
 };
 
 // What one provider may use up of a search.
@@ -32,8 +33,9 @@ struct RunShare {
     std::size_t attempts = kMaxAttempts;  // the longest that the trail may get
 };
 
-// Adds each attempt to `trail`. Ends by the work's deadline, and starts nothing after it. What is
-// passed by reference outlives the task.
+// The cache of results comes first, as the request's cache mode allows: what it holds costs no
+// call, and is an attempt of no time. Adds each attempt to `trail`. Ends by the work's deadline,
+// and starts nothing after it. What is passed by reference outlives the task.
 Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate, RunShare share,
                                std::vector<Attempt>& trail);
 

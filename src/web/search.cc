@@ -70,6 +70,7 @@ Search::Search(Executor control, WebConfig config, access::Access& access, KeyPo
       log_(log),
       metrics_(metrics),
       cache_(config_.get()->cache),
+      results_(config_.get()->cache, metrics),
       providers_(config_.get()->circuit, log, metrics),
       hedges_(metrics),
       call_(keys, http, clock, log, metrics),
@@ -193,8 +194,8 @@ Task<Result<Search::SharedResult>> Search::fly(std::shared_ptr<const SearchReque
     const Instant now = clock_.now();
     const Instant work_until =
         deadline - std::min<Duration>(kReplyMargin, std::max(deadline - now, Duration{}) / 10);
-    const SearchWork work(call_, providers_, hedges_, flight_tasks_, clock_, config, request,
-                          work_until);
+    const SearchWork work(call_, results_, providers_, hedges_, flight_tasks_, clock_, config,
+                          request, work_until);
     StrategyResult result = co_await run_strategy(work);
     std::visit([&](auto& end) { end.queued = std::chrono::ceil<Millis>(ticket->waited()); },
                result);
@@ -207,8 +208,10 @@ Task<Result<Search::SharedResult>> Search::fly(std::shared_ptr<const SearchReque
     co_return std::make_shared<const StrategyResult>(std::move(result));
 }
 
-std::size_t Search::purge_cache() {
-    return cache_.purge();
+Search::Purged Search::purge_cache() {
+    // Results first: an answer made from one in between would be as old as the purged ones.
+    const std::size_t results = results_.purge();
+    return {cache_.purge(), results};
 }
 
 void Search::reconfigure(WebConfig config) {

@@ -22,6 +22,7 @@
 #include "web/hedge_budget.h"
 #include "web/keys.h"
 #include "web/provider_state.h"
+#include "web/result_cache.h"
 #include "web/strategy.h"
 #include "web/types.h"
 
@@ -61,8 +62,12 @@ class Search {
     SearchStart answer(SearchRequest request, const access::Credentials& credentials,
                        const RequestContext& context);
 
-    // Any thread. Forgets every cached answer; returns how many that were.
-    std::size_t purge_cache();
+    struct Purged {
+        std::size_t answers = 0;
+        std::size_t results = 0;  // of providers, beneath the answers
+    };
+    // Any thread. Forgets every cached answer and every kept result.
+    Purged purge_cache();
 
     // Any thread: for requests that begin from now on. Sizes of the cache and the lanes stay.
     void reconfigure(WebConfig config);
@@ -110,6 +115,7 @@ class Search {
     const obs::Log& log_;
     obs::Metrics& metrics_;
     AnswerCache cache_;
+    ResultCache results_;
     ProviderStates providers_;
     HedgeBudget hedges_;
     ProviderCall call_;

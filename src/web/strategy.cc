@@ -22,10 +22,10 @@ Task<StrategyResult> run_strategy(const SearchWork& work) {
 }
 
 std::shared_ptr<const SearchAnswer> make_answer(const SearchRequest& request,
-                                                std::string_view provider, ProviderAnswer found) {
+                                                std::string_view provider,
+                                                std::shared_ptr<const ProviderAnswer> found) {
     return std::make_shared<const SearchAnswer>(std::string(request.query.reveal()), request.lane,
-                                                std::string(provider), std::move(found.answer),
-                                                std::move(found.hits));
+                                                std::string(provider), std::move(found));
 }
 
 }  // namespace sluice::web

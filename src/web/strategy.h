@@ -9,6 +9,7 @@
 #include "web/config.h"
 #include "web/hedge_budget.h"
 #include "web/provider_state.h"
+#include "web/result_cache.h"
 #include "web/types.h"
 
 #include <cstddef>
@@ -26,6 +27,7 @@ inline constexpr std::size_t kMaxAttempts = 32;
 // One search under way. Cheap to copy; the references outlive every copy.
 struct SearchWork {
     ProviderCall& call;
+    ResultCache& results;
     const ProviderStates& providers;
     HedgeBudget& hedges;
     TaskScope& tasks;  // where a strategy starts what goes on beside it
@@ -35,10 +37,11 @@ struct SearchWork {
     Instant deadline;
 
     // No aggregate: see the rules in base/task.h.
-    SearchWork(ProviderCall& c, const ProviderStates& p, HedgeBudget& h, TaskScope& t, Clock& k,
-               std::shared_ptr<const WebConfig> settings,
+    SearchWork(ProviderCall& c, ResultCache& r, const ProviderStates& p, HedgeBudget& h,
+               TaskScope& t, Clock& k, std::shared_ptr<const WebConfig> settings,
                std::shared_ptr<const SearchRequest> asked, Instant until)
         : call(c),
+          results(r),
           providers(p),
           hedges(h),
           tasks(t),
@@ -72,6 +75,7 @@ Task<StrategyResult> run_strategy(const SearchWork& work);
 
 // The answer of one provider as it is shared and kept.
 std::shared_ptr<const SearchAnswer> make_answer(const SearchRequest& request,
-                                                std::string_view provider, ProviderAnswer found);
+                                                std::string_view provider,
+                                                std::shared_ptr<const ProviderAnswer> found);
 
 }  // namespace sluice::web

@@ -1,5 +1,7 @@
 #include "web/types.h"
 
+#include "web/provider.h"
+
 #include <utility>
 
 namespace sluice::web {
@@ -7,6 +9,14 @@ namespace {
 
 // Names, quotes and numbers around the texts of one hit when it is rendered.
 constexpr std::size_t kRenderedHitFrame = 160;
+
+std::shared_ptr<const ProviderAnswer> shared_fields(std::optional<std::string> answer,
+                                                    std::vector<Hit> hits) {
+    auto found = std::make_shared<ProviderAnswer>();
+    found->answer = std::move(answer);
+    found->hits = std::move(hits);
+    return found;
+}
 
 std::size_t text_bytes(const Hit& hit) {
     const std::size_t origins = hit.origins.size() * sizeof(HitOrigin);
@@ -113,12 +123,34 @@ std::string_view to_string(Outcome outcome) {
 }
 
 SearchAnswer::SearchAnswer(std::string query, Lane lane, std::string provider,
-                           std::optional<std::string> answer, std::vector<Hit> hits)
+                           std::shared_ptr<const ProviderAnswer> found)
     : query_(std::move(query)),
       lane_(lane),
       provider_(std::move(provider)),
-      answer_(std::move(answer)),
-      hits_(std::move(hits)) {}
+      found_(std::move(found)) {
+    SLUICE_ASSERT(found_ != nullptr);
+}
+
+SearchAnswer::SearchAnswer(std::string query, Lane lane, std::string provider,
+                           std::optional<std::string> answer, std::vector<Hit> hits)
+    : SearchAnswer(std::move(query), lane, std::move(provider),
+                   shared_fields(std::move(answer), std::move(hits))) {}
+
+const std::optional<std::string>& SearchAnswer::answer() const {
+    return found_->answer;
+}
+
+const std::vector<Hit>& SearchAnswer::hits() const {
+    return found_->hits;
+}
+
+Instant SearchAnswer::made_at() const {
+    return found_->made_at;
+}
+
+Instant SearchAnswer::keep_until() const {
+    return found_->keep_until;
+}
 
 std::shared_ptr<const io::HttpBody> SearchAnswer::body_for(
     Door door, const std::function<std::string(const SearchAnswer&)>& render) const {
@@ -137,11 +169,11 @@ std::shared_ptr<const io::HttpBody> SearchAnswer::body_for(
 }
 
 std::size_t SearchAnswer::memory_bytes() const {
-    std::size_t texts = query_.size() + provider_.size() + (answer_ ? answer_->size() : 0);
-    for (const Hit& hit : hits_) {
+    std::size_t texts = query_.size() + provider_.size() + (answer() ? answer()->size() : 0);
+    for (const Hit& hit : hits()) {
         texts += text_bytes(hit);
     }
-    return sizeof(SearchAnswer) + 2 * texts + hits_.size() * (sizeof(Hit) + kRenderedHitFrame);
+    return sizeof(SearchAnswer) + 2 * texts + hits().size() * (sizeof(Hit) + kRenderedHitFrame);
 }
 
 }  // namespace sluice::web

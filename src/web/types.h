@@ -1,6 +1,7 @@
 // The web side's own words: what is asked, what is answered, and what was tried.
 #pragma once
 
+#include "base/clock.h"
 #include "base/hit.h"
 #include "base/result.h"
 #include "base/secret.h"
@@ -123,6 +124,8 @@ struct Honoured {
     bool operator==(const Honoured&) const = default;
 };
 
+struct ProviderAnswer;  // web/provider.h
+
 // The doors that keep finished bytes with an answer.
 enum class Door : std::uint8_t { kRest };
 inline constexpr std::size_t kDoorCount = 1;
@@ -132,14 +135,21 @@ inline constexpr std::size_t kDoorCount = 1;
 // needs it, and lives as long as the answer.
 class SearchAnswer {
  public:
+    // `found` is not null; it may be shared with the cache of results.
+    SearchAnswer(std::string query, Lane lane, std::string provider,
+                 std::shared_ptr<const ProviderAnswer> found);
     SearchAnswer(std::string query, Lane lane, std::string provider,
                  std::optional<std::string> answer, std::vector<Hit> hits);
 
     const std::string& query() const { return query_; }
     Lane lane() const { return lane_; }
     const std::string& provider() const { return provider_; }
-    const std::optional<std::string>& answer() const { return answer_; }
-    const std::vector<Hit>& hits() const { return hits_; }
+    const std::optional<std::string>& answer() const;
+    const std::vector<Hit>& hits() const;
+    // When the provider gave it; of several, the first. Instant{}: just now.
+    Instant made_at() const;
+    // No cache holds it for longer; Instant::max(): as long as it likes.
+    Instant keep_until() const;
 
     // The finished body for `door`; `render` is called if it is not there yet. An exception from it
     // reaches the caller, and the next one tries again.
@@ -153,8 +163,7 @@ class SearchAnswer {
     std::string query_;
     Lane lane_;
     std::string provider_;
-    std::optional<std::string> answer_;
-    std::vector<Hit> hits_;
+    std::shared_ptr<const ProviderAnswer> found_;
     struct Rendered {
         std::atomic<bool> ready = false;
         std::mutex mutex;                          // held while rendering

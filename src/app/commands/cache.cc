@@ -13,6 +13,12 @@ namespace sluice::app {
 
 namespace {
 
+// "1 answer", "2 answers".
+std::string counted(const JsonValue& count, std::string_view one, std::string_view many) {
+    const std::int64_t n = count.as_integer().value_or(0);
+    return std::to_string(n) + " " + std::string(n == 1 ? one : many);
+}
+
 int purge(const ConfigOptions& options, bool as_json) {
     const SystemEnvironment environment;
     ServerCall call;
@@ -32,13 +38,14 @@ int purge(const ConfigOptions& options, bool as_json) {
     }
     JsonReader reader;
     const auto body = reader.parse(answer->body);
-    const auto count = body.ok() ? body->find("purged") : std::nullopt;
-    if (answer->status != 200 || !count) {
+    const auto answers = body.ok() ? body->find("purged") : std::nullopt;
+    const auto results = body.ok() ? body->find("purged_results") : std::nullopt;
+    if (answer->status != 200 || !answers || !results) {
         print_error("the gateway answered " + std::to_string(answer->status));
         return 1;
     }
-    const std::int64_t answers = count->as_integer().value_or(0);
-    print("forgot " + std::to_string(answers) + (answers == 1 ? " answer\n" : " answers\n"));
+    print("forgot " + counted(*answers, "answer", "answers") + " and " +
+          counted(*results, "result of a provider", "results of providers") + "\n");
     return 0;
 }
 
@@ -47,7 +54,8 @@ int purge(const ConfigOptions& options, bool as_json) {
 void add_cache(CLI::App& app, std::function<int()>& chosen) {
     CLI::App* cache = app.add_subcommand("cache", "the answer cache of a running gateway");
     cache->require_subcommand(1);
-    CLI::App* command = cache->add_subcommand("purge", "forget every cached answer");
+    CLI::App* command = cache->add_subcommand(
+        "purge", "forget every cached answer and every kept result of a provider");
     const auto options = add_config_options(*command);
     const auto as_json = add_json_flag(*command);
     command->callback([&chosen, options, as_json] {

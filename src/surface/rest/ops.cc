@@ -185,7 +185,11 @@ io::HttpReply OpsDoor::openapi(const io::HttpRequest&) {
 
 io::HttpReply OpsDoor::purge_cache(const io::HttpRequest&) {
     std::string body;
-    JsonWriter(body).begin_object().field("purged", search_.purge_cache()).end_object();
+    const web::Search::Purged purged = search_.purge_cache();
+    JsonWriter json(body);
+    json.begin_object();
+    json.field("purged", purged.answers).field("purged_results", purged.results);
+    json.end_object();
     return json_response(std::move(body));
 }
 

@@ -35,7 +35,8 @@ class OpsDoor {
     io::HttpReply metrics(const io::HttpRequest& request);
     // Anybody.
     io::HttpReply openapi(const io::HttpRequest& request);
-    // The admin socket only, which the router sees to: {"purged": how many answers}.
+    // The admin socket only, which the router sees to: {"purged": how many answers,
+    // "purged_results": how many answers of providers beneath them}.
     io::HttpReply purge_cache(const io::HttpRequest& request);
 
     // From here on readyz says 503, so that balancers stop sending.

@@ -110,8 +110,8 @@ TEST_F(OpsDoorTest, MetricsHaveTheCache) {
 TEST_F(OpsDoorTest, PurgeForgets) {
     h.add_key("serper", "serper-key-number-one");
     h.search(h.request("kiln"));
-    EXPECT_EQ(ask(&OpsDoor::purge_cache).lead, "{\"purged\":1}\n");
-    EXPECT_EQ(ask(&OpsDoor::purge_cache).lead, "{\"purged\":0}\n");
+    EXPECT_EQ(ask(&OpsDoor::purge_cache).lead, "{\"purged\":1,\"purged_results\":1}\n");
+    EXPECT_EQ(ask(&OpsDoor::purge_cache).lead, "{\"purged\":0,\"purged_results\":0}\n");
 }
 
 }  // namespace

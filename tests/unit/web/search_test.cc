@@ -139,7 +139,7 @@ TEST_F(SearchTest, CallersFaultStopsAtOnce) {
     EXPECT_EQ(failed(reply).error.blame, Blame::kCaller);
     EXPECT_EQ(h.http.calls(), 1u);
     EXPECT_EQ(h.key_counts("serper").available, 2u);
-    EXPECT_EQ(h.web.purge_cache(), 0u);
+    EXPECT_EQ(h.web.purge_cache().answers, 0u);
 }
 
 // A stale entry does not hide that the caller's request is refused.
@@ -216,7 +216,7 @@ TEST_F(SearchTest, EmptyAndFailedIsDegradedAndNotRemembered) {
         return is_serper(request) ? test::ok_answer(request, 0) : test::status_answer(500);
     });
     EXPECT_TRUE(served(h.search(h.request("a"))).degraded);
-    EXPECT_EQ(h.web.purge_cache(), 0u);
+    EXPECT_EQ(h.web.purge_cache().answers, 0u);
 }
 
 // A hundred who ask the same at once cost one call and get one answer.
@@ -264,7 +264,7 @@ TEST_F(SearchTest, BypassStandsAlone) {
     auto bypass = h.request("a");
     bypass.cache = CacheMode::kBypass;
     h.search(bypass);
-    EXPECT_EQ(h.web.purge_cache(), 0u);
+    EXPECT_EQ(h.web.purge_cache().answers, 0u);
     h.search(h.request("a"));
     h.search(bypass);
     EXPECT_EQ(h.http.calls(), 3u);

@@ -1,0 +1,178 @@
+// Two searches that ask a provider the same share one call to it, whatever else tells them apart.
+#include "web/result_cache.h"
+
+#include "replies.h"
+#include "support/web_harness.h"
+#include "web/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace sluice::web {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FakeAnswer;
+
+class ResultCacheTest : public ::testing::Test {
+ protected:
+    void SetUp() override {
+        h.add_key("serper", "serper-key-number-one");
+        h.add_key("tavily", "tvly-key-number-one");
+    }
+
+    SearchReply ask(std::string query, Lane lane, CacheMode cache = CacheMode::kUse) {
+        SearchRequest request = h.request(std::move(query));
+        request.lane = lane;
+        request.cache = cache;
+        request.providers = {"serper"};
+        return h.search(std::move(request));
+    }
+    double events(std::string event) {
+        return h.metrics.counter(kResultCacheEvents, {std::move(event)}).value();
+    }
+
+    test::WebHarness h;
+};
+
+// Lane and letter case make another answer, but not another call.
+TEST_F(ResultCacheTest, SearchesThatDifferInTheLaneShareOneCall) {
+    const SearchReply first = ask("Stoneware", Lane::kFast);
+    const SearchReply second = ask("stoneware", Lane::kDeep);
+    EXPECT_EQ(h.http.calls(), 1u);
+    EXPECT_FALSE(served(second).cached);
+    EXPECT_EQ(served(second).answer->query(), "stoneware");
+    EXPECT_EQ(served(second).answer->lane(), Lane::kDeep);
+    EXPECT_EQ(served(second).answer->hits().size(), served(first).answer->hits().size());
+    ASSERT_EQ(served(second).attempts.size(), 1u);
+    const Attempt& attempt = served(second).attempts.front();
+    EXPECT_EQ(attempt.outcome, Outcome::kSuccess);
+    EXPECT_EQ(attempt.detail, "result cache");
+    EXPECT_EQ(attempt.latency, 0ms);
+    EXPECT_EQ(attempt.key_id, "");
+    EXPECT_EQ(events("hit"), 1);
+    EXPECT_EQ(events("store"), 1);
+}
+
+// What a provider is given makes another call, each field for itself.
+TEST_F(ResultCacheTest, EveryFieldThatAProviderSeesMakesAnotherKey) {
+    std::vector<SearchRequest> requests(12, h.request("kiln"));
+    requests[1].max_results = 9;
+    requests[2].page = 2;
+    requests[3].locale = "de-DE";
+    requests[4].country = "de";
+    requests[5].freshness.period = Freshness::Period::kDay;
+    requests[6].topic = Topic::kNews;
+    requests[7].want_answer = true;
+    requests[8].want_content = true;
+    requests[9].include_domains = {"example.org"};
+    requests[10].exclude_domains = {"example.org"};
+    requests[11].safe_search = SafeSearch::kStrict;
+    std::set<Fingerprint> keys;
+    for (const SearchRequest& request : requests) {
+        keys.insert(result_fingerprint("serper", request));
+        keys.insert(result_fingerprint("tavily", request));
+    }
+    EXPECT_EQ(keys.size(), 2 * requests.size());
+}
+
+// And what it is not given makes none.
+TEST_F(ResultCacheTest, WhatNoProviderSeesMakesTheSameKey) {
+    const Fingerprint plain = result_fingerprint("serper", h.request("kiln"));
+    SearchRequest request = h.request("KILN");
+    request.lane = Lane::kDeep;
+    request.strategy = Strategy::kMerge;
+    request.providers = {"serper", "tavily"};
+    request.session_id = "s";
+    request.trace = false;
+    request.cache = CacheMode::kRefresh;
+    EXPECT_EQ(result_fingerprint("serper", request), plain);
+}
+
+// A refresh asks the provider and keeps what it says; a bypass leaves no trace.
+TEST_F(ResultCacheTest, RefreshWritesAndBypassDoesNot) {
+    ask("kiln", Lane::kFast, CacheMode::kBypass);
+    EXPECT_EQ(h.web.purge_cache().results, 0u);
+    ask("kiln", Lane::kFast, CacheMode::kRefresh);
+    ask("kiln", Lane::kFast, CacheMode::kRefresh);
+    EXPECT_EQ(h.http.calls(), 3u);
+    ask("kiln", Lane::kDeep);
+    EXPECT_EQ(h.http.calls(), 3u);
+}
+
+// An answer made from a kept result is as old as the result: ages don't add up.
+TEST_F(ResultCacheTest, AnAnswerFromAKeptResultIsAsOldAsTheResult) {
+    ask("kiln", Lane::kFast);
+    h.clock.advance(200s);
+    ask("kiln", Lane::kDeep);
+    EXPECT_EQ(h.http.calls(), 1u);
+    h.clock.advance(101s);
+    EXPECT_FALSE(served(ask("kiln", Lane::kDeep)).cached);
+    EXPECT_EQ(h.http.calls(), 2u);
+}
+
+// No results is a short-lived truth, and a failure none at all.
+TEST_F(ResultCacheTest, EmptyAnswersAreKeptShorterAndFailuresNot) {
+    h.http.set_responder([](const io::ClientRequest&) { return test::status_answer(503); });
+    ask("kiln", Lane::kFast);
+    EXPECT_EQ(h.web.purge_cache().results, 0u);
+    h.http.set_responder(
+        [](const io::ClientRequest& request) { return test::ok_answer(request, 0); });
+    ask("kiln", Lane::kFast);
+    h.clock.advance(29s);
+    EXPECT_EQ(trail(served(ask("kiln", Lane::kDeep)).attempts),
+              std::vector<std::string>{"serper:empty"});
+    EXPECT_EQ(h.http.calls(), 2u);
+    h.clock.advance(2s);
+    ask("kiln", Lane::kDeep);
+    EXPECT_EQ(h.http.calls(), 3u);
+}
+
+// Switched off, or without time to live, every search is a call.
+TEST(ResultCacheSettings, CanBeSwitchedOff) {
+    WebConfig off = test::harness_config();
+    off.cache.provider_results_enabled = false;
+    WebConfig no_time = test::harness_config();
+    no_time.providers.at("serper").results_ttl = 0ms;
+    for (const WebConfig& config : {off, no_time}) {
+        test::WebHarness h(config);
+        h.add_key("serper", "serper-key-number-one");
+        h.search(h.request("kiln"));
+        SearchRequest request = h.request("kiln");
+        request.lane = Lane::kDeep;
+        request.providers = {"serper"};
+        h.search(std::move(request));
+        EXPECT_EQ(h.http.calls(), 2u);
+        EXPECT_EQ(h.web.purge_cache().results, 0u);
+    }
+    EXPECT_EQ(off.cache.answers_bytes(), off.cache.max_bytes);
+}
+
+// Both caches together stay within cache.max_bytes.
+TEST(ResultCacheSettings, SharesTheBytes) {
+    const CacheConfig config;
+    EXPECT_EQ(config.results_bytes() + config.answers_bytes(), config.max_bytes);
+    EXPECT_GT(config.results_bytes(), 0u);
+}
+
+// What a provider's terms allow bounds every cache: results and answers, fresh and stale.
+TEST(ResultCacheSettings, TermsBoundHowLongAnAnswerIsKept) {
+    const Instant now{};
+    auto found = std::make_shared<ProviderAnswer>();
+    found->hits.resize(1);
+    found->made_at = now + 1s;
+    found->keep_until = now + 61s;
+    AnswerCache cache{CacheConfig{}};
+    const Fingerprint key{};
+    cache.publish(key, std::make_shared<const SearchAnswer>("q", Lane::kFast, "p", found),
+                  CacheConfig{}, now + 1s);
+    EXPECT_TRUE(cache.any(key, now + 60s));
+    EXPECT_FALSE(cache.any(key, now + 61s));
+}
+
+}  // namespace
+}  // namespace sluice::web
