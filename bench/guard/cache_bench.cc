@@ -61,7 +61,7 @@ std::vector<std::uint32_t> requests(std::size_t entries, Popularity popularity) 
 
 void hit(benchmark::State& state, Popularity popularity) {
     const auto entries = static_cast<std::size_t>(state.range(0));
-    Cache cache(TtlCacheLimits{4'000'000, 4UL << 30});
+    Cache cache(TtlCacheLimits{4'000'000, 4UL << 30, Admission::kByFrequency});
     for (std::size_t i = 0; i < entries; ++i) {
         cache.put(digest_of(i), std::make_shared<const std::string>(200, 'x'), 200,
                   Lifetime{1h, 1h}, kNow);

@@ -1,5 +1,5 @@
 // A cache whose entries are fresh for a time, then stale for a time, then gone. Bounded in entries
-// and in bytes; under pressure the least recently used entry goes first.
+// and in bytes; under pressure what is used least goes first.
 #pragma once
 
 #include "base/clock.h"
@@ -24,12 +24,14 @@ namespace sluice::guard {
 struct TtlCacheLimits {
     std::size_t max_entries = 1'000'000;
     std::size_t max_bytes = 256UL * 1024 * 1024;  // costs as given, and the cache's own overhead
+    Admission admission = Admission::kAlways;
 };
 
 struct TtlCacheStats {
     std::size_t entries = 0;
     std::size_t bytes = 0;        // costs as given, and the cache's own overhead
     std::uint64_t evictions = 0;  // dropped for want of room
+    std::uint64_t refusals = 0;   // of those, new ones that were asked for too rarely to stay
     std::uint64_t expired = 0;    // dropped because their time was over
 };
 
@@ -79,7 +81,8 @@ class TtlCache {
     };
 
     explicit TtlCache(TtlCacheLimits limits, Hash hash = Hash())
-        : map_(LruLimits{limits.max_entries, limits.max_bytes}, std::move(hash)) {}
+        : map_(LruLimits{limits.max_entries, limits.max_bytes, limits.admission}, std::move(hash)) {
+    }
 
     // An expired entry is dropped when it is met. A hit counts as use, fresh or stale.
     Found find(const Key& key, Instant now) {
@@ -117,11 +120,18 @@ class TtlCache {
             return swept;
         }
         Timed entry{std::move(value), now, fresh_until, stale_until};
-        const std::size_t cost = cost_bytes > SIZE_MAX - kEntryOverheadBytes
-                                     ? SIZE_MAX
-                                     : cost_bytes + kEntryOverheadBytes;
-        swept.append(map_.put(std::move(key), std::move(entry), cost));
+        swept.append(map_.put(std::move(key), std::move(entry), with_overhead(cost_bytes)));
         return swept;
+    }
+
+    // The value that is kept under `key`, if it is still `value`, occupies `cost_bytes` from now
+    // on.
+    Dropped recost(const Key& key, const Value& value, std::size_t cost_bytes) {
+        const Timed* entry = map_.peek(key);
+        if (entry == nullptr || entry->value != value) {
+            return {};
+        }
+        return map_.recost(key, with_overhead(cost_bytes));
     }
 
     Dropped erase(const Key& key) { return map_.erase(key); }
@@ -139,11 +149,22 @@ class TtlCache {
     // slot or empties one, so two steps a slot are enough.
     Dropped purge_expired(Instant now) { return sweep(2 * map_.slots(), now); }
 
+    // A value that costs more is never kept.
+    std::size_t largest_cost_bytes() const {
+        return map_.room() - std::min(map_.room(), kEntryOverheadBytes);
+    }
+
     TtlCacheStats stats() const {
-        return TtlCacheStats{map_.entries(), map_.cost(), map_.evictions(), expired_};
+        return TtlCacheStats{map_.entries(), map_.cost(), map_.evictions(), map_.refusals(),
+                             expired_};
     }
 
  private:
+    static std::size_t with_overhead(std::size_t cost_bytes) {
+        return cost_bytes > SIZE_MAX - kEntryOverheadBytes ? SIZE_MAX
+                                                           : cost_bytes + kEntryOverheadBytes;
+    }
+
     Map map_;
     std::uint64_t expired_ = 0;
 };
@@ -174,7 +195,8 @@ class ShardedTtlCache {
         const std::size_t by_bytes = limits.max_bytes / kMinBytesPerShard;
         const std::size_t count =
             std::bit_floor(std::clamp<std::size_t>(std::min(by_entries, by_bytes), 1, kMaxShards));
-        const TtlCacheLimits share{limits.max_entries / count, limits.max_bytes / count};
+        const TtlCacheLimits share{limits.max_entries / count, limits.max_bytes / count,
+                                   limits.admission};
         shards_.reserve(count);
         for (std::size_t i = 0; i < count; ++i) {
             shards_.push_back(std::make_unique<Shard>(share, hash_));
@@ -192,11 +214,25 @@ class ShardedTtlCache {
         return Hit{*found.value, found.freshness, found.age};
     }
 
-    void put(Key key, Value value, std::size_t cost_bytes, Lifetime lifetime, Instant now) {
+    // True if something had to go for want of room: the new value itself, perhaps.
+    bool put(Key key, Value value, std::size_t cost_bytes, Lifetime lifetime, Instant now) {
         Shard& shard = shard_of(key);
         Dropped dropped;
         const std::lock_guard lock(shard.mutex);
+        const std::uint64_t evictions = shard.cache.stats().evictions;
         dropped = shard.cache.put(std::move(key), std::move(value), cost_bytes, lifetime, now);
+        return shard.cache.stats().evictions != evictions;
+    }
+
+    // A value that costs more is never kept.
+    std::size_t largest_cost_bytes() const { return shards_.front()->cache.largest_cost_bytes(); }
+
+    // See TtlCache::recost().
+    void recost(const Key& key, const Value& value, std::size_t cost_bytes) {
+        Shard& shard = shard_of(key);
+        Dropped dropped;
+        const std::lock_guard lock(shard.mutex);
+        dropped = shard.cache.recost(key, value, cost_bytes);
     }
 
     // True if it was there.
@@ -232,6 +268,7 @@ class ShardedTtlCache {
             sum.entries += part.entries;
             sum.bytes += part.bytes;
             sum.evictions += part.evictions;
+            sum.refusals += part.refusals;
             sum.expired += part.expired;
         }
         return sum;

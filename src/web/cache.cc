@@ -6,7 +6,8 @@
 namespace sluice::web {
 
 AnswerCache::AnswerCache(const CacheConfig& config)
-    : entries_(guard::TtlCacheLimits{config.max_entries, config.answers_bytes()}) {}
+    : entries_(guard::TtlCacheLimits{config.max_entries, config.answers_bytes(),
+                                     guard::Admission::kByFrequency}) {}
 
 std::shared_ptr<const SearchAnswer> AnswerCache::fresh(const Fingerprint& key, Instant now) {
     auto hit = entries_.find(key, now);

@@ -8,7 +8,8 @@ namespace sluice::web {
 
 ResultCache::ResultCache(const CacheConfig& config, obs::Metrics& metrics)
     : enabled_(config.results_bytes() > 0),
-      entries_(guard::TtlCacheLimits{config.max_entries, config.results_bytes()}),
+      entries_(guard::TtlCacheLimits{config.max_entries, config.results_bytes(),
+                                     guard::Admission::kByFrequency}),
       hit_(metrics.counter(kResultCacheEvents, {"hit"})),
       miss_(metrics.counter(kResultCacheEvents, {"miss"})),
       store_(metrics.counter(kResultCacheEvents, {"store"})) {
