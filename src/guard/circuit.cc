@@ -72,19 +72,23 @@ Circuit::Circuit(CircuitConfig config) : config_(config) {
 }
 
 std::optional<CircuitPass> Circuit::try_enter(Instant now) {
-    switch (state(now)) {
-        case CircuitState::kClosed:
-            return CircuitPass(*this, era_, false);
-        case CircuitState::kOpen:
-            return std::nullopt;
-        case CircuitState::kHalfOpen:
-            break;
-    }
-    if (probing_) {
+    if (!would_enter(now)) {
         return std::nullopt;
     }
-    probing_ = true;
-    return CircuitPass(*this, era_, true);
+    probing_ = state(now) == CircuitState::kHalfOpen;
+    return CircuitPass(*this, era_, probing_);
+}
+
+bool Circuit::would_enter(Instant now) const {
+    switch (state(now)) {
+        case CircuitState::kClosed:
+            return true;
+        case CircuitState::kOpen:
+            return false;
+        case CircuitState::kHalfOpen:
+            return !probing_;
+    }
+    SLUICE_ASSERT(false && "a CircuitState outside its enumeration");
 }
 
 CircuitState Circuit::state(Instant now) const {

@@ -77,6 +77,9 @@ class Circuit {
     // half-open.
     std::optional<CircuitPass> try_enter(Instant now);
 
+    // Whether try_enter() would give a pass.
+    bool would_enter(Instant now) const;
+
     CircuitState state(Instant now) const;
     // When it lets the next probe through, or did while none has reported. Nothing while closed.
     std::optional<Instant> reopens_at() const;

@@ -42,7 +42,7 @@ class Hedging {
             work_.hedges.earn(ratio);
         }
         const Millis usual = candidate.state->recent()
-                                 .latency(kSlowerThan)
+                                 .latency(RecentCalls::kSlowShare)
                                  .value_or(work_.config->hedge.initial_delay);
         RunShare share;
         share.providers_left = route_.size() - entrants_.size();

@@ -9,9 +9,6 @@
 
 namespace sluice::web {
 
-// Of a provider's recent successes, the share that is faster than a call that is called slow.
-inline constexpr double kSlowerThan = 0.95;
-
 // As run_strategy().
 Task<StrategyResult> run_hedge(const SearchWork& work);
 

@@ -34,6 +34,8 @@ class ProviderState {
 
     // Leave to make one call; nothing while the circuit keeps calls away.
     std::optional<guard::CircuitPass> try_enter(Instant now) { return circuit_.try_enter(now); }
+    // Whether try_enter() would give leave.
+    bool would_enter(Instant now) const { return circuit_.would_enter(now); }
     // What the call of `pass` said about the provider. A call that said nothing about it just drops
     // its pass.
     void succeeded(guard::CircuitPass& pass, Millis latency, Instant now);

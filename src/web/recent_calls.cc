@@ -40,6 +40,10 @@ std::optional<Millis> RecentCalls::latency(double share) const {
     return Millis(sorted[static_cast<std::size_t>(place)]);
 }
 
+RecentCalls::Summary RecentCalls::summary() const {
+    return {latency(0.5), latency(kSlowShare), success_ratio()};
+}
+
 std::optional<double> RecentCalls::success_ratio() const {
     const std::size_t known = std::min(calls_, kRemembered);
     if (known == 0) {

@@ -17,6 +17,8 @@ class RecentCalls {
     // about latency.
     static constexpr std::size_t kRemembered = 128;
     static constexpr std::size_t kEnough = 20;
+    // A call that takes longer than this share of the successes did is slow.
+    static constexpr double kSlowShare = 0.95;
 
     void add_success(Millis latency);
     void add_failure();
@@ -24,6 +26,14 @@ class RecentCalls {
     // The latency that `share` (0 to 1) of the remembered successes did not exceed; nothing before
     // there are kEnough of them.
     std::optional<Millis> latency(double share) const;
+
+    // What operators are shown, as far as it is known.
+    struct Summary {
+        std::optional<Millis> usual = {};  // half of the answers came within
+        std::optional<Millis> slow = {};   // kSlowShare of them did
+        std::optional<double> success_ratio = {};
+    };
+    Summary summary() const;
 
     // The share of the remembered calls that succeeded; nothing before the first one.
     std::optional<double> success_ratio() const;

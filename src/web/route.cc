@@ -5,10 +5,14 @@
 
 namespace sluice::web {
 
+const std::vector<std::string>& names_of_route(const WebConfig& config,
+                                               const SearchRequest& request) {
+    return request.providers.empty() ? config.route(request.lane) : request.providers;
+}
+
 std::vector<Candidate> resolve_route(const ProviderStates& states, const WebConfig& config,
                                      const SearchRequest& request) {
-    const std::vector<std::string>& names =
-        request.providers.empty() ? config.route(request.lane) : request.providers;
+    const std::vector<std::string>& names = names_of_route(config, request);
     std::vector<Candidate> route;
     route.reserve(names.size());
     for (const std::string& name : names) {

@@ -5,6 +5,7 @@
 #include "web/provider_state.h"
 #include "web/types.h"
 
+#include <string>
 #include <vector>
 
 namespace sluice::web {
@@ -15,6 +16,10 @@ struct Candidate {
     ProviderState* state = nullptr;
     const ProviderSettings* settings = nullptr;
 };
+
+// The request's own providers, else its lane's, as they are named.
+const std::vector<std::string>& names_of_route(const WebConfig& config,
+                                               const SearchRequest& request);
 
 // The request's own providers, else its lane's: those of this binary that are enabled, each once.
 std::vector<Candidate> resolve_route(const ProviderStates& states, const WebConfig& config,

@@ -208,6 +208,36 @@ Task<Result<Search::SharedResult>> Search::fly(std::shared_ptr<const SearchReque
     co_return std::make_shared<const StrategyResult>(std::move(result));
 }
 
+std::variant<Error, Task<Explanation>> Search::explain(SearchRequest request,
+                                                       const access::Credentials& credentials) {
+    Result<access::Caller> caller = access_.admit(credentials, access::Scope::kSearch);
+    if (!caller.ok()) {
+        return std::move(caller).error();
+    }
+    return run_on(control_, look_ahead(std::move(request)));
+}
+
+Task<Explanation> Search::look_ahead(SearchRequest request) {
+    const std::shared_ptr<const WebConfig> config = config_.get();
+    const guard::LaneKind kind = kind_of(request.lane);
+    const guard::LaneConfig& lane = config->lanes.lane(kind);
+    Explanation explanation;
+    explanation.lane = request.lane;
+    explanation.strategy = request.strategy;
+    explanation.cache = request.cache;
+    const Fingerprint key = fingerprint(request);
+    if (cache_.fresh(key, clock_.now())) {
+        explanation.entry = Explanation::Entry::kFresh;
+    } else if (cache_.any(key, clock_.now())) {
+        explanation.entry = Explanation::Entry::kStale;
+    }
+    explanation.deadline = lane.deadline;
+    explanation.scheduler = lanes_.stats(kind);
+    explanation.concurrency = lane.concurrency;
+    explanation.route = explain_route(providers_, keys_, clock_, *config, request);
+    co_return explanation;
+}
+
 Search::Purged Search::purge_cache() {
     // Results first: an answer made from one in between would be as old as the purged ones.
     const std::size_t results = results_.purge();
@@ -227,7 +257,8 @@ Task<Search::Overview> Search::gather() {
     overview.can_search = can_search(*config_.get(), keys_);
     overview.keys = keys_.counts();
     for (const auto& state : providers_.all()) {
-        overview.providers.push_back({state->name(), state->circuit(clock_.now())});
+        overview.providers.push_back(
+            {state->name(), state->circuit(clock_.now()), state->recent().summary()});
     }
     overview.cache = cache_.size();
     overview.flights = flights_.stats().flights;

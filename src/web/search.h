@@ -18,6 +18,7 @@
 #include "web/cache.h"
 #include "web/call.h"
 #include "web/config.h"
+#include "web/explain.h"
 #include "web/fingerprint.h"
 #include "web/hedge_budget.h"
 #include "web/keys.h"
@@ -62,6 +63,11 @@ class Search {
     SearchStart answer(SearchRequest request, const access::Credentials& credentials,
                        const RequestContext& context);
 
+    // Any thread: what answer() would do with this request, of which nothing is done. The request
+    // itself is counted in the caller's windows. An Error as access::Access::admit() has it.
+    std::variant<Error, Task<Explanation>> explain(SearchRequest request,
+                                                   const access::Credentials& credentials);
+
     struct Purged {
         std::size_t answers = 0;
         std::size_t results = 0;  // of providers, beneath the answers
@@ -79,6 +85,7 @@ class Search {
         struct Provider {
             std::string_view name;
             ProviderState::CircuitView circuit;
+            RecentCalls::Summary recent;
         };
         std::vector<Provider> providers;  // every one of this binary
         AnswerCache::Size cache;
@@ -104,6 +111,7 @@ class Search {
                            Instant deadline);
     Task<Result<SharedResult>> fly(std::shared_ptr<const SearchRequest> request, Fingerprint key,
                                    Instant deadline);
+    Task<Explanation> look_ahead(SearchRequest request);
     Task<Overview> gather();
     void count(Lane lane, std::string_view outcome);
 

@@ -14,6 +14,14 @@ namespace sluice::test {
 
 namespace {
 
+// A client on this machine.
+access::Credentials credentials() {
+    access::Credentials credentials;
+    credentials.client = *io::Address::parse("127.0.0.1");
+    credentials.host = "127.0.0.1:8080";
+    return credentials;
+}
+
 Task<void> store(Task<web::SearchReply> task, std::shared_ptr<WebHarness::Client> client) {
     web::SearchReply reply = co_await std::move(task);
     if (!client->gone) {
@@ -110,12 +118,9 @@ web::SearchRequest WebHarness::request(std::string query) const {
 
 std::shared_ptr<WebHarness::Client> WebHarness::start(web::SearchRequest request) {
     auto client = std::make_shared<Client>();
-    access::Credentials credentials;
-    credentials.client = *io::Address::parse("127.0.0.1");
-    credentials.host = "127.0.0.1:8080";
     RequestContext context;
     context.started = clock.now();
-    web::SearchStart started = web.answer(std::move(request), credentials, context);
+    web::SearchStart started = web.answer(std::move(request), credentials(), context);
     if (auto* ready = std::get_if<web::SearchReply>(&started)) {
         client->reply.emplace(std::move(*ready));
         return client;
@@ -141,6 +146,12 @@ web::SearchReply WebHarness::search(web::SearchRequest request) {
         run();
     }
     return std::move(*client->reply);
+}
+
+web::Explanation WebHarness::explain(web::SearchRequest request) {
+    auto started = web.explain(std::move(request), credentials());
+    SLUICE_ASSERT(std::holds_alternative<Task<web::Explanation>>(started));
+    return run_task(io, clock, std::get<Task<web::Explanation>>(std::move(started)));
 }
 
 web::Search::Overview WebHarness::overview() {

@@ -58,6 +58,8 @@ class WebHarness {
     void hang_up(Client& client);
 
     web::Search::Overview overview();
+    // What a search would do.
+    web::Explanation explain(web::SearchRequest request);
 
     // Runs everything that needs no time to pass.
     void run();

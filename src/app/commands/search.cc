@@ -25,8 +25,10 @@ struct SearchOptions {
     std::string country;
     std::vector<std::string> providers;
     int max_results = 0;
+    std::string strategy;
     bool answer = false;
     bool trace = false;
+    bool explain = false;
     bool as_json = false;
     std::string server;
     std::string token;
@@ -49,6 +51,9 @@ std::string request_body(const SearchOptions& options) {
     if (!options.country.empty()) {
         json.field("country", options.country);
     }
+    if (!options.strategy.empty()) {
+        json.field("strategy", options.strategy);
+    }
     if (options.max_results != 0) {
         json.field("max_results", options.max_results);
     }
@@ -64,6 +69,9 @@ std::string request_body(const SearchOptions& options) {
     }
     if (options.trace) {
         json.field("trace", true);
+    }
+    if (options.explain) {
+        json.field("explain", true);
     }
     json.end_object();
     return body;
@@ -155,6 +163,46 @@ std::string render_results(const JsonValue& root, const Style& style) {
     return text + style.off + "\n" + render_attempts(root, style);
 }
 
+// "serper: would be asked with key 1af..., 1 requests, $0.0010".
+std::string render_outlook(const JsonValue& outlook, const Style& style) {
+    const auto usable = outlook.find("usable");
+    std::string text = style.title + plain(outlook.string_at("provider")) + style.off + ": ";
+    if (!usable || !usable->as_boolean().value_or(false)) {
+        return text + "passed over: " + plain(outlook.string_at("detail")) + "\n";
+    }
+    text += "would be asked with key " + plain(outlook.string_at("key_id"));
+    if (const auto price = outlook.find("price")) {
+        const double usd = price->find("usd") ? price->find("usd")->as_number().value_or(0) : 0;
+        text += ", " + number_at(*price, "units") + " " + plain(price->string_at("unit")) + " ($" +
+                std::to_string(usd) + ")";
+    }
+    if (const auto recent = outlook.find("recent"); recent && recent->find("p95_ms")) {
+        text += ", 95 of 100 answers within " + number_at(*recent, "p95_ms") + " ms";
+    }
+    if (outlook.find("turn_in_ms")) {
+        text += ", after waiting " + number_at(outlook, "turn_in_ms") + " ms for its turn";
+    }
+    return text + "\n";
+}
+
+std::string render_explanation(const JsonValue& root, const Style& style) {
+    std::string text = "lane " + plain(root.string_at("lane")) + ", strategy " +
+                       plain(root.string_at("strategy")) + ", deadline " +
+                       number_at(root, "deadline_ms") + " ms\n";
+    text += "cache: " + plain(root.string_at("cache", "entry")) + " entry, mode " +
+            plain(root.string_at("cache", "mode")) + "\n";
+    if (const auto scheduler = root.find("scheduler")) {
+        text += "running " + number_at(*scheduler, "running") + " of " +
+                number_at(*scheduler, "concurrency") + ", queued " +
+                number_at(*scheduler, "queued") + "\n";
+    }
+    const auto route = root.find("route");
+    for (const JsonValue& outlook : route ? route->elements() : std::vector<JsonValue>()) {
+        text += render_outlook(outlook, style);
+    }
+    return text;
+}
+
 int show(const ServerAnswer& answer, const SearchOptions& options, const Environment& environment) {
     if (options.as_json) {
         print(answer.body);
@@ -172,7 +220,8 @@ int show(const ServerAnswer& answer, const SearchOptions& options, const Environ
         print_to_stderr(render_attempts(*root, Style{}));
         return 1;
     }
-    print(render_results(*root, style_for(colours_wanted(environment))));
+    const Style style = style_for(colours_wanted(environment));
+    print(options.explain ? render_explanation(*root, style) : render_results(*root, style));
     return 0;
 }
 
@@ -215,8 +264,11 @@ void add_search(CLI::App& app, std::function<int()>& chosen) {
     command->add_option("--country", options->country, "two-letter country code");
     command->add_option("--providers", options->providers, "providers to ask, in order")
         ->delimiter(',');
+    command->add_option("--strategy", options->strategy, "failover, merge or hedge");
     command->add_flag("--answer", options->answer, "ask for a short written answer too");
     command->add_flag("--trace", options->trace, "show every attempt");
+    command->add_flag("--explain", options->explain,
+                      "show what would be done, provider by provider, and do nothing");
     command->add_flag("--json", options->as_json, "the gateway's answer as it is");
     command
         ->add_option("--server", options->server,

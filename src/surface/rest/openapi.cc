@@ -102,10 +102,25 @@ void write_json_response(JsonWriter& json, std::string_view status, std::string_
     json.end_object().end_object().end_object().end_object();
 }
 
+// Two shapes: the results, or with `explain` what would be done.
+void write_search_success(JsonWriter& json) {
+    json.key("200").begin_object();
+    json.field("description",
+               "The results, where an empty list is an answer too; with `explain` what would be "
+               "done.");
+    json.key("content").begin_object().key("application/json").begin_object();
+    json.key("schema").begin_object().key("oneOf").begin_array();
+    for (const std::string_view schema : {"SearchAnswer", "Explanation"}) {
+        json.begin_object();
+        json.field("$ref", "#/components/schemas/" + std::string(schema));
+        json.end_object();
+    }
+    json.end_array().end_object().end_object().end_object().end_object();
+}
+
 void write_search_responses(JsonWriter& json) {
     json.key("responses").begin_object();
-    write_json_response(json, "200", "The results; an empty list is an answer too.",
-                        "application/json", "SearchAnswer");
+    write_search_success(json);
     write_json_response(json, "default", "An error; `code` and `blame` say which and whose.",
                         "application/problem+json", "Problem");
     json.end_object();
@@ -216,6 +231,52 @@ void write_answer_schema(JsonWriter& json) {
     json.end_object().end_object();
 }
 
+void write_outlook_schema(JsonWriter& json) {
+    json.key("Outlook").begin_object().field("type", "object").key("properties").begin_object();
+    write_property(json, "provider", "string", "A name of the route.");
+    write_property(json, "usable", "boolean", "Whether it would be asked at its turn.");
+    write_property(json, "outcome", "string",
+                   "What `attempts` would call its being passed over, where it would be there.");
+    write_property(json, "detail", "string", "Why it would be passed over.");
+    write_property(json, "key_id", "string", "Which key it would be asked with, by its id.");
+    write_property(json, "turn_in_ms", "integer",
+                   "How long the call would wait for its turn under the provider's rate.");
+    json.key("price").begin_object().field("type", "object").key("properties").begin_object();
+    write_property(json, "units", "integer", "What the call would cost in the provider's unit.");
+    write_property(json, "unit", "string", "That unit.");
+    write_property(json, "usd", "number", "The same in US dollars.");
+    json.end_object().end_object();
+    json.key("recent").begin_object().field("type", "object").key("properties").begin_object();
+    write_property(json, "success_ratio", "number", "Of its recent calls, those that succeeded.");
+    write_property(json, "p50_ms", "integer", "Half of its recent answers came within.");
+    write_property(json, "p95_ms", "integer", "95 of 100 of them did.");
+    json.end_object().end_object();
+    json.end_object().end_object();
+}
+
+void write_explanation_schema(JsonWriter& json) {
+    json.key("Explanation").begin_object().field("type", "object").key("properties").begin_object();
+    write_property(json, "object", "string", "Always `explanation`.");
+    write_property(json, "request_id", "string", "Names this request in logs.");
+    write_property(json, "lane", "string", "The lane that would serve it.");
+    write_property(json, "strategy", "string", "How the providers would be combined.");
+    write_property(json, "deadline_ms", "integer", "By when the search would have ended.");
+    json.key("cache").begin_object().field("type", "object").key("properties").begin_object();
+    write_property(json, "mode", "string", "As in the request.");
+    write_property(json, "entry", "string", "What is there: `fresh`, `stale` or `none`.");
+    json.end_object().end_object();
+    json.key("scheduler").begin_object().field("type", "object").key("properties").begin_object();
+    write_property(json, "running", "integer", "Searches that run in the lane.");
+    write_property(json, "queued", "integer", "Searches that wait for a place in it.");
+    write_property(json, "concurrency", "integer", "How many may run at once.");
+    json.end_object().end_object();
+    json.key("route").begin_object().field("type", "array");
+    json.field("description", "Every name of the route, in order.");
+    json.key("items").begin_object().field("$ref", "#/components/schemas/Outlook").end_object();
+    json.end_object();
+    json.end_object().end_object();
+}
+
 void write_hit_schema(JsonWriter& json) {
     json.key("Hit").begin_object().field("type", "object").key("properties").begin_object();
     write_property(json, "url", "string", "As the provider gave it.");
@@ -310,6 +371,8 @@ std::string render_openapi(std::string_view version) {
     json.key("schemas").begin_object();
     write_request_schema(json);
     write_answer_schema(json);
+    write_explanation_schema(json);
+    write_outlook_schema(json);
     write_hit_schema(json);
     write_attempt_schema(json);
     write_problem_schema(json);

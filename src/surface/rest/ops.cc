@@ -5,6 +5,7 @@
 #include "surface/common/errors.h"
 #include "surface/common/responses.h"
 #include "surface/rest/openapi.h"
+#include "surface/rest/recent.h"
 #include "web/provider.h"
 
 #include <chrono>
@@ -58,18 +59,24 @@ void write_cache(JsonWriter& json, const web::AnswerCache::Size& size,
     json.end_object();
 }
 
-void write_providers(JsonWriter& json, const web::WebConfig& config) {
+void write_providers(JsonWriter& json, const web::Search::Overview& overview,
+                     const web::WebConfig& config) {
     json.begin_object();
-    for (const auto& [name, settings] : config.providers) {
-        json.key(name).begin_object().field("enabled", settings.enabled).end_object();
+    for (const auto& provider : overview.providers) {
+        json.key(provider.name).begin_object();
+        json.field("enabled", config.provider(provider.name).enabled);
+        json.key("recent");
+        write_recent(json, provider.recent);
+        json.end_object();
     }
     json.end_object();
 }
 
 void write_circuits(JsonWriter& json, const web::Search::Overview& overview, WallTime wall_now) {
     json.begin_object();
-    for (const auto& [name, circuit] : overview.providers) {
-        json.key(name).begin_object();
+    for (const auto& provider : overview.providers) {
+        const web::ProviderState::CircuitView& circuit = provider.circuit;
+        json.key(provider.name).begin_object();
         json.field("state", to_string(circuit.state));
         if (circuit.reopens_in) {
             json.field("reopens_at",
@@ -159,7 +166,7 @@ Task<io::HttpResponse> OpsDoor::render_status() {
     }
     json.end_object();
     json.key("providers");
-    write_providers(json, *config);
+    write_providers(json, overview, *config);
     json.end_object();
     co_return json_response(std::move(body));
 }

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "surface/common/errors.h"
 #include "surface/common/responses.h"
+#include "surface/rest/explain.h"
 #include "surface/rest/search_request.h"
 
 #include <chrono>
@@ -126,6 +127,11 @@ Task<io::HttpResponse> finish(Task<web::SearchReply> work, RequestFacts facts, c
     co_return render(reply, facts, clock.now());
 }
 
+Task<io::HttpResponse> finish_explaining(Task<web::Explanation> work, RequestId id) {
+    const web::Explanation explanation = co_await std::move(work);
+    co_return render_explanation(explanation, id);
+}
+
 // Nothing when the client takes JSON.
 std::optional<Error> check_accept(const io::HttpRequest& request) {
     const auto accept = request.header("Accept");
@@ -185,6 +191,9 @@ io::HttpReply SearchDoor::serve(Result<web::SearchRequest> parsed, const io::Htt
     if (!parsed.ok()) {
         return problem(parsed.error(), request.context.id);
     }
+    if (parsed->explain) {
+        return explain(*std::move(parsed), request);
+    }
     const RequestFacts facts{request.context, parsed->trace};
     web::SearchStart start =
         search_.answer(std::move(*parsed), access_.credentials_of(request), request.context);
@@ -192,6 +201,15 @@ io::HttpReply SearchDoor::serve(Result<web::SearchRequest> parsed, const io::Htt
         return render(*reply, facts, clock_.now());
     }
     return finish(std::get<Task<web::SearchReply>>(std::move(start)), facts, clock_);
+}
+
+io::HttpReply SearchDoor::explain(web::SearchRequest parsed, const io::HttpRequest& request) {
+    auto start = search_.explain(std::move(parsed), access_.credentials_of(request));
+    if (const auto* error = std::get_if<Error>(&start)) {
+        return problem(*error, request.context.id);
+    }
+    return finish_explaining(std::get<Task<web::Explanation>>(std::move(start)),
+                             request.context.id);
 }
 
 std::string render_shared(const web::SearchAnswer& answer) {

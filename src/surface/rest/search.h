@@ -19,12 +19,14 @@ class SearchDoor {
 
     // Any thread. 200 with the answer, or a problem as surface/common/errors.h has it: 415 when the
     // body says that it is not JSON, 406 when Accept rules JSON out, 400 when the request is not
-    // valid, and what web::Search::answer() fails with.
+    // valid, and what web::Search::answer() fails with. With `explain` in the request the answer is
+    // what would be done instead.
     io::HttpReply post(const io::HttpRequest& request);
     // The same by query string.
     io::HttpReply get(const io::HttpRequest& request);
 
  private:
+    io::HttpReply explain(web::SearchRequest parsed, const io::HttpRequest& request);
     io::HttpReply serve(Result<web::SearchRequest> parsed, const io::HttpRequest& request);
 
     web::Search& search_;

@@ -336,6 +336,13 @@ const std::vector<SearchField>& fields() {
              r.trace = v.boolean;
              return {};
          }},
+        {.name = "explain",
+         .type = FieldType::kBoolean,
+         .help = "Say what would be done, provider by provider, and do nothing.",
+         .apply = [](SearchRequest& r, FieldValue v) -> Status {
+             r.explain = v.boolean;
+             return {};
+         }},
         {.name = "cache",
          .type = FieldType::kText,
          .help = "use: read and write. refresh: write only. bypass: neither. only: never ask a "

@@ -66,8 +66,11 @@ const std::vector<FieldCase>& field_cases() {
          [](const SearchRequest& r) { return r.exclude_domains == Strings{"x.example"}; }},
         {"providers", R"(["tavily","serper","tavily"])", "tavily,serper",
          [](const SearchRequest& r) { return r.providers == Strings{"tavily", "serper"}; }},
-        {"strategy", R"("failover")", "failover",
-         [](const SearchRequest& r) { return r.strategy == web::Strategy::kFailover; }},
+        {"strategy", R"("merge")", "merge",
+         [](const SearchRequest& r) { return r.strategy == web::Strategy::kMerge; }},
+        {"strategy", R"("hedge")", "hedge",
+         [](const SearchRequest& r) { return r.strategy == web::Strategy::kHedge; }},
+        {"explain", "true", "true", [](const SearchRequest& r) { return r.explain; }},
         {"safe_search", R"("moderate")", "moderate",
          [](const SearchRequest& r) { return r.safe_search == web::SafeSearch::kModerate; }},
         {"session_id", R"("s-1")", "s-1",
@@ -109,7 +112,7 @@ TEST(SearchRequestTest, EveryFieldLands) {
                                                  "\":" + std::string(c.json) + "}"))));
         EXPECT_TRUE(c.holds(ok(parse_search_query("q=kiln&" + name + "=" + std::string(c.query)))));
         EXPECT_TRUE(c.name.starts_with("max_tokens") || c.name == "search_tool_name" ||
-                    c.name == "strategy" || !c.holds(plain))
+                    !c.holds(plain))
             << "the case holds without the field";
     }
     for (const SearchField& field : search_fields()) {
@@ -134,6 +137,15 @@ TEST(SearchRequestTest, QueryStrings) {
     EXPECT_EQ(ok(parse_search_query("q=%E7%AA%AF")).query.reveal(), "\xE7\xAA\xAF");
     EXPECT_FALSE(parse_search_query("q=%E7%AA").ok());
     EXPECT_FALSE(parse_search_query("").ok());
+}
+
+// A strategy that is not there is refused with those that are.
+TEST(SearchRequestTest, UnknownStrategiesAreRefused) {
+    const auto result = parse_search_json(R"({"query":"kiln","strategy":"auto"})");
+    ASSERT_FALSE(result.ok());
+    for (const char* word : {"strategy", "failover", "merge", "hedge"}) {
+        EXPECT_NE(result.error().message.find(word), std::string::npos) << result.error().message;
+    }
 }
 
 // Every refusal is the caller's, so that no provider and no budget is touched.

@@ -117,6 +117,68 @@ TEST_F(SearchDoorTest, TraceShowsEveryAttempt) {
     EXPECT_FALSE(attempts[1].find("detail"));
 }
 
+// Waits, ways out and skips are in the trail, each where there is something to tell.
+TEST_F(SearchDoorTest, TraceShowsWaitsAndSkips) {
+    web::WebConfig config = test::harness_config();
+    config.providers.find("serper")->second.rate = web::RateLimit{1, 1000ms};
+    h.web.reconfigure(config);
+    post(R"({"query":"first","providers":["serper"]})");
+    const JsonValue waited = parsed(post(R"({"query":"second","trace":true})"));
+    EXPECT_EQ(waited.find("queued_ms")->as_integer(), 0);
+    const auto attempt = waited.find("attempts")->elements().at(0);
+    EXPECT_EQ(attempt.string_at("egress"), "direct");
+    EXPECT_EQ(attempt.find("waited_ms")->as_integer(), 1000);
+
+    h.http.set_responder([](const io::ClientRequest&) { return test::status_answer(500); });
+    for (const char* query : {"a", "b", "c"}) {
+        post(std::string(R"({"query":")") + query + R"(","providers":["serper"]})");
+    }
+    const JsonValue skipped = parsed(post(R"({"query":"third","trace":true})"));
+    const auto skip = skipped.find("attempts")->elements().at(0);
+    EXPECT_EQ(skip.string_at("outcome"), "skipped_circuit");
+    EXPECT_EQ(skip.string_at("blame"), "provider");
+    EXPECT_TRUE(skip.find("key_id")->is_null());
+    EXPECT_FALSE(skip.find("egress"));
+    EXPECT_FALSE(skip.find("waited_ms"));
+    EXPECT_NE(skip.string_at("detail").find("left alone"), std::string_view::npos);
+}
+
+// A merged answer says of each hit who had it at which place.
+TEST_F(SearchDoorTest, MergedHitsHaveOrigins) {
+    const JsonValue body = parsed(post(R"({"query":"kiln","strategy":"merge"})"));
+    EXPECT_EQ(body.string_at("provider"), "merge");
+    const auto hit = body.find("results")->elements().at(1);
+    const auto origins = hit.find("origins")->elements();
+    ASSERT_EQ(origins.size(), 1u);
+    EXPECT_EQ(origins[0].string_at("provider"), hit.string_at("provider"));
+    EXPECT_EQ(origins[0].find("rank")->as_integer(), 1);
+    EXPECT_FALSE(
+        parsed(post(R"({"query":"glaze"})")).find("results")->elements().at(0).find("origins"));
+}
+
+// An explanation has the route with keys by id, prices and reasons; no secret and no query, and
+// nobody was called for it.
+TEST_F(SearchDoorTest, ExplanationNamesNoSecret) {
+    h.rest_key("tavily", web::KeyStatus::kCooling, 5s);
+    const io::HttpResponse response = get("q=marker-query&explain=true&strategy=hedge");
+    EXPECT_EQ(response.status, 200);
+    EXPECT_EQ(h.http.calls(), 0u);
+    const JsonValue body = parsed(response);
+    EXPECT_EQ(body.string_at("object"), "explanation");
+    EXPECT_EQ(body.string_at("strategy"), "hedge");
+    EXPECT_EQ(body.string_at("cache", "entry"), "none");
+    EXPECT_EQ(body.find("scheduler", "concurrency")->as_integer(), 64);
+    const auto route = body.find("route")->elements();
+    ASSERT_EQ(route.size(), 2u);
+    EXPECT_EQ(route[0].find("usable")->as_boolean(), true);
+    EXPECT_EQ(route[0].string_at("key_id").size(), 12u);
+    EXPECT_GT(route[0].find("price", "usd")->as_number(), 0.0);
+    EXPECT_EQ(route[1].find("usable")->as_boolean(), false);
+    EXPECT_EQ(route[1].string_at("outcome"), "skipped_no_key");
+    EXPECT_EQ(text.find("serper-key"), std::string::npos);
+    EXPECT_EQ(text.find("marker-query"), std::string::npos);
+}
+
 // An empty answer behind a failure says so: somebody who might have found something was not heard.
 TEST_F(SearchDoorTest, DegradedIsSaid) {
     h.http.set_responder([](const io::ClientRequest& request) {

@@ -1,0 +1,105 @@
+#include "web/explain.h"
+
+#include "web/route.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+#include <variant>
+
+namespace sluice::web {
+
+namespace {
+
+// What is looked at, for one provider after another.
+struct Explainer {
+    const ProviderStates& states;
+    KeyPool& keys;
+    const Clock& clock;
+    const WebConfig& config;
+    const SearchRequest& request;
+
+    ProviderOutlook outlook(const std::string& name) const {
+        ProviderOutlook outlook;
+        outlook.name = name;
+        const ProviderState* state = states.find(name);
+        if (state == nullptr) {
+            outlook.passed_over = "not in this version";
+            return outlook;
+        }
+        const ProviderSettings& settings = config.provider(name);
+        describe(*state, settings, outlook);
+        if (!settings.enabled) {
+            outlook.passed_over = "switched off by providers." + name + ".enabled";
+            return outlook;
+        }
+        if (std::optional<Skip> skip = why_passed_over(*state, outlook)) {
+            outlook.outcome = skip->outcome;
+            outlook.passed_over = std::move(skip->detail);
+        }
+        return outlook;
+    }
+
+    void describe(const ProviderState& state, const ProviderSettings& settings,
+                  ProviderOutlook& outlook) const {
+        const Provider& provider = state.provider();
+        outlook.price = provider.price(request);
+        outlook.unit = provider.spec().unit;
+        outlook.recent = state.recent().summary();
+        const Instant now = clock.now();
+        outlook.turn_in =
+            std::chrono::ceil<Millis>(state.rate().next_turn(settings.rate, now) - now);
+    }
+
+    // In the order in which a call asks (ProviderCall::run).
+    std::optional<Skip> why_passed_over(const ProviderState& state,
+                                        ProviderOutlook& outlook) const {
+        const Instant now = clock.now();
+        if (const auto unmet = unmet_constraint(state.provider().spec().can, request)) {
+            return skip_for_constraint(*unmet);
+        }
+        if (state.rests_until(now)) {
+            return skip_for_rest(state, clock);
+        }
+        if (!state.would_enter(now)) {
+            return skip_for_circuit(state, clock);
+        }
+        auto key = keys.peek(state.index(), {});
+        if (const auto* none = std::get_if<NoKey>(&key)) {
+            return skip_for_key(*none);
+        }
+        outlook.key_id = std::get<std::string>(std::move(key));
+        return std::nullopt;
+    }
+};
+
+}  // namespace
+
+std::string_view to_string(Explanation::Entry entry) {
+    switch (entry) {
+        case Explanation::Entry::kNone:
+            return "none";
+        case Explanation::Entry::kFresh:
+            return "fresh";
+        case Explanation::Entry::kStale:
+            return "stale";
+    }
+    SLUICE_ASSERT(false && "an Entry outside its enumeration");
+}
+
+std::vector<ProviderOutlook> explain_route(const ProviderStates& states, KeyPool& keys,
+                                           const Clock& clock, const WebConfig& config,
+                                           const SearchRequest& request) {
+    const Explainer explainer{states, keys, clock, config, request};
+    std::vector<ProviderOutlook> route;
+    for (const std::string& name : names_of_route(config, request)) {
+        const bool listed = std::any_of(route.begin(), route.end(),
+                                        [&](const auto& other) { return other.name == name; });
+        if (!listed) {
+            route.push_back(explainer.outlook(name));
+        }
+    }
+    return route;
+}
+
+}  // namespace sluice::web

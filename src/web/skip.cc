@@ -1,0 +1,53 @@
+#include "web/skip.h"
+
+#include "base/rfc3339.h"
+
+#include <utility>
+
+namespace sluice::web {
+
+namespace {
+
+std::string in(Duration wait, const Clock& clock) {
+    return rfc3339(clock.wall_now() + wait, DateDigits::kMilliseconds);
+}
+
+}  // namespace
+
+Skip skip_for_constraint(std::string_view constraint) {
+    return {Outcome::kSkippedCapability, std::string(constraint), {}};
+}
+
+Skip skip_for_circuit(const ProviderState& state, const Clock& clock) {
+    const ProviderState::CircuitView circuit = state.circuit(clock.now());
+    std::string detail = "left alone after " + circuit.reason;
+    detail += circuit.reopens_in ? " until " + in(*circuit.reopens_in, clock)
+                                 : "; one call is under way to see whether it is back";
+    return {Outcome::kSkippedCircuit, std::move(detail), Blame::kProvider};
+}
+
+Skip skip_for_rest(const ProviderState& state, const Clock& clock) {
+    const Instant now = clock.now();
+    const Duration left = state.rests_until(now).value_or(now) - now;
+    return {Outcome::kSkippedCircuit, "it refuses every key; left alone until " + in(left, clock),
+            Blame::kProvider};
+}
+
+Skip skip_for_rate(const ProviderState& state, const RateLimit& limit, const Clock& clock) {
+    const Instant now = clock.now();
+    return {Outcome::kRateLimited,
+            "its rate of calls, providers." + std::string(state.name()) +
+                ".rate, leaves no turn before " +
+                in(state.rate().next_turn(limit, now) - now, clock),
+            Blame::kGateway};
+}
+
+Skip skip_for_key(const NoKey& none) {
+    Skip skip{Outcome::kSkippedNoKey, std::string(to_string(none.why)), {}};
+    if (none.why != NoKey::Why::kNone) {
+        skip.blame = Blame::kKey;
+    }
+    return skip;
+}
+
+}  // namespace sluice::web

@@ -1,0 +1,34 @@
+// Why a provider is passed over, in the words that traces, errors and explanations use. Belongs to
+// the control loop.
+#pragma once
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "web/key_runtime.h"
+#include "web/provider_state.h"
+#include "web/types.h"
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice::web {
+
+struct Skip {
+    Outcome outcome = Outcome::kSkippedCapability;
+    std::string detail = {};
+    std::optional<Blame> blame =
+        {};  // whose fault it is that a provider which could answer is not asked
+};
+
+// It can't honour a constraint of the request.
+Skip skip_for_constraint(std::string_view constraint);
+// Its circuit is open, or another call is the probe.
+Skip skip_for_circuit(const ProviderState& state, const Clock& clock);
+// It refuses every key for a while.
+Skip skip_for_rest(const ProviderState& state, const Clock& clock);
+// Its rate of calls leaves no turn in time.
+Skip skip_for_rate(const ProviderState& state, const RateLimit& limit, const Clock& clock);
+Skip skip_for_key(const NoKey& none);
+
+}  // namespace sluice::web
