@@ -27,6 +27,24 @@ class UnderWay {
     std::size_t& counter_;
 };
 
+// Tells how a call ended when its frame goes away.
+class Ending {
+ public:
+    explicit Ending(const FakeAnswer& answer) : answer_(answer) {}
+    ~Ending() {
+        if (answer_.on_end) {
+            answer_.on_end(how);
+        }
+    }
+    Ending(const Ending&) = delete;
+    Ending& operator=(const Ending&) = delete;
+
+    CallEnd how = CallEnd::kCancelled;
+
+ private:
+    const FakeAnswer& answer_;
+};
+
 }  // namespace
 
 FakeHttpClient::FakeHttpClient(Clock& clock, Responder responder)
@@ -44,6 +62,7 @@ Task<Result<io::ClientResponse>> FakeHttpClient::send(io::ClientRequest request)
         co_return Error{Code::kTimeout, Blame::kProvider, "the deadline has passed", {}};
     }
     const FakeAnswer answer = responder_(request);
+    Ending ending(answer);
     const Instant ready = answer.stall ? Instant::max() : started + answer.delay;
     if (ready > started) {
         auto alarm = std::make_shared<Alarm>(co_await boost::asio::this_coro::executor);
@@ -54,11 +73,14 @@ Task<Result<io::ClientResponse>> FakeHttpClient::send(io::ClientRequest request)
         }
     }
     if (ready > request.deadline) {
+        ending.how = CallEnd::kTimedOut;
         co_return Error{Code::kTimeout, Blame::kProvider, "no answer in time", {}};
     }
     if (answer.error) {
+        ending.how = CallEnd::kFailed;
         co_return *answer.error;
     }
+    ending.how = CallEnd::kAnswered;
     io::ClientResponse response;
     response.status = answer.status;
     response.headers = answer.headers;

@@ -5,12 +5,21 @@
 #include "io/http_client.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 namespace sluice::test {
+
+// How a call ended for who made it.
+enum class CallEnd : std::uint8_t {
+    kAnswered,   // got the answer
+    kFailed,     // got the error
+    kTimedOut,   // its deadline came first
+    kCancelled,  // left before
+};
 
 // What the fake upstream does with one request.
 struct FakeAnswer {
@@ -21,6 +30,8 @@ struct FakeAnswer {
         {"content-type", "application/json"}};
     std::string body = {};
     bool stall = false;  // never answers: ends by the request's deadline
+    // Called once, right before who made the call goes on, or when its task is destroyed.
+    std::function<void(CallEnd)> on_end = {};
 };
 
 // Belongs to one executor. Keeps the contract of io::HttpClient: ends at the request's deadline

@@ -22,9 +22,11 @@ access::Credentials credentials() {
     return credentials;
 }
 
-Task<void> store(Task<web::SearchReply> task, std::shared_ptr<WebHarness::Client> client) {
+Task<void> store(Task<web::SearchReply> task, std::shared_ptr<WebHarness::Client> client,
+                 const Clock& clock) {
     web::SearchReply reply = co_await std::move(task);
     if (!client->gone) {
+        client->replied_at = clock.now();
         client->reply.emplace(std::move(reply));
     }
 }
@@ -122,12 +124,14 @@ std::shared_ptr<WebHarness::Client> WebHarness::start(web::SearchRequest request
     context.started = clock.now();
     web::SearchStart started = web.answer(std::move(request), credentials(), context);
     if (auto* ready = std::get_if<web::SearchReply>(&started)) {
+        client->replied_at = clock.now();
         client->reply.emplace(std::move(*ready));
         return client;
     }
-    boost::asio::co_spawn(io, store(std::get<Task<web::SearchReply>>(std::move(started)), client),
-                          boost::asio::bind_cancellation_slot(client->signal.slot(),
-                                                              [](const std::exception_ptr&) {}));
+    boost::asio::co_spawn(
+        io, store(std::get<Task<web::SearchReply>>(std::move(started)), client, clock),
+        boost::asio::bind_cancellation_slot(client->signal.slot(),
+                                            [](const std::exception_ptr&) {}));
     return client;
 }
 

@@ -49,6 +49,7 @@ class WebHarness {
     // A search under way. hang_up() is the client leaving: its reply never comes.
     struct Client {
         std::optional<web::SearchReply> reply;
+        Instant replied_at{};
         bool gone = false;
         boost::asio::cancellation_signal signal;
     };

@@ -1,0 +1,78 @@
+// The keys as the simulation knows them: what the operator decided, what providers said about each,
+// and which calls carry it. Kept apart from the code under test and compared with it, at the start
+// of every call and whenever the run looks.
+#pragma once
+
+#include "sim/violations.h"
+#include "web/keys.h"
+#include "web/verdict.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::sim {
+
+struct KeyEntry {
+    web::KeyRecord record;
+    bool removed = false;
+    Instant decided_at{};  // when the operator changed something last
+    std::size_t in_flight = 0;
+
+    Instant told_at = Instant::min();         // when it was told to rest last
+    Instant rests_at_least = Instant::min();  // until then, if ever
+    Instant rests_at_most = Instant::min();
+
+    std::int64_t used = 0;  // calls in the period that began at `period`
+    WallTime period{};
+};
+
+class KeyBooks {
+ public:
+    // What stands in every secret before the id of its key.
+    static constexpr std::string_view kSecretMark = "sim-secret-";
+
+    KeyBooks(const web::RuntimeConfig& config, const Clock& clock, Violations& violations)
+        : config_(config), clock_(clock), violations_(violations) {}
+
+    // How long a lease may wait before its call starts: what was decided or said within it may not
+    // have reached the call yet.
+    void allow_wait(Millis wait) { wait_ = wait; }
+
+    static std::string secret_of(std::string_view id);
+
+    // The operator's doing.
+    void put(const web::KeyRecord& record);
+    void remove(std::string_view id);
+    void clear_rest(std::string_view id);
+
+    // A call starts with the key whose secret is somewhere in `text`. Null, and a violation, when
+    // there is no such key.
+    KeyEntry* start_call(std::string_view text);
+    void end_call(KeyEntry& key);
+    // A provider said so in answer to a call with `key`.
+    void tell_to_rest(KeyEntry& key, web::Reach reach, Millis least, Millis most);
+
+    // Compares what the gateway says of its keys.
+    void compare(const std::vector<web::KeyReport>& reports);
+    // Nobody asks for anything any more.
+    void check_idle();
+
+    std::size_t told_to_rest() const { return told_to_rest_; }
+
+ private:
+    void check_quota(KeyEntry& key);
+    void compare_one(const web::KeyReport& report);
+
+    const web::RuntimeConfig config_;
+    const Clock& clock_;
+    Violations& violations_;
+    Millis wait_{};
+    std::map<std::string, KeyEntry, std::less<>> keys_;  // by id
+    std::size_t told_to_rest_ = 0;
+};
+
+}  // namespace sluice::sim
