@@ -75,7 +75,7 @@ def test_search_shows_what_went_wrong(sluice, upstream):
 
 def test_cache_purge(sluice):
     sluice.search("to be forgotten")
-    assert re.match(r"forgot [1-9]\d* answers?\n", sluice.command("cache", "purge").stdout)
+    assert re.match(r"forgot [1-9]\d* answers? and [1-9]\d* results? of ", sluice.command("cache", "purge").stdout)
     assert sluice.search("to be forgotten").json()["cached"] is False
     assert "purged" in json.loads(sluice.command("cache", "purge", "--json").stdout)
 

@@ -12,8 +12,9 @@ def upstream():
 
 @pytest.fixture(scope="module")
 def sluice(upstream):
-    """One gateway for all tests of a file; each test uses queries of its own."""
-    process = Sluice(upstream)
+    """One gateway for all tests of a file; each test uses queries of its own. What fails in one test is
+    asked again in the next: circuits stay closed."""
+    process = Sluice(upstream, "[circuit]\nfailure_threshold = 1000\n")
     yield process
     assert process.stop() == 0, process.output()
 

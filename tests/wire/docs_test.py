@@ -48,7 +48,8 @@ def test_command(sluice, token_id, page, line):
                             stdin=subprocess.DEVNULL, env={**os.environ, "SERPER_API_KEYS": "key"})
     assert result.returncode == 0, (line, result.stdout, result.stderr)
     if line.startswith("curl"):
-        assert json.loads(result.stdout)["object"] == "search"
+        expected = "explanation" if "explain" in line else "search"
+        assert json.loads(result.stdout)["object"] == expected
 
 
 def test_toml_blocks_are_right(tmp_path):

@@ -100,7 +100,7 @@ def test_the_callers_fault_stops_everything(sluice, upstream):
 
 
 def test_stale_answers_are_the_last_resort(upstream):
-    gateway = Sluice(upstream, "[cache]\nttl_s = 0\n")
+    gateway = Sluice(upstream, "[cache]\nttl_s = 0\nprovider_results_enabled = false\n")
     try:
         assert gateway.search("old").json()["stale"] is False
         for provider in ("serper", "tavily"):
