@@ -235,6 +235,12 @@ Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config
     co_return result;
 }
 
+bool ProviderCall::may_be_asked(const ProviderState& state) {
+    const Instant now = clock_.now();
+    return !state.rests_until(now) && state.would_enter(now) &&
+           keys_.counts_of(state.index()).available > 0;
+}
+
 std::optional<Instant> ProviderCall::key_back_at(ProviderIndex provider) {
     return keys_.back_at(provider);
 }

@@ -4,7 +4,7 @@
 #include "web/provider_run.h"
 #include "web/route.h"
 
-#include <algorithm>
+#include <span>
 #include <utility>
 
 namespace sluice::web {
@@ -16,11 +16,7 @@ Task<StrategyResult> run_failover(const SearchWork& work) {
     std::shared_ptr<const ProviderAnswer> empty_answer;
     for (std::size_t i = 0; i < route.size() && trail.size() < kMaxAttempts; ++i) {
         const ProviderState& provider = *route[i].state;
-        const std::size_t others_left = route.size() - i - 1;
-        RunShare share;
-        share.providers_left = others_left + 1;
-        // However many keys are refused, one attempt is kept for each that is behind.
-        share.attempts = kMaxAttempts - std::min(others_left, kMaxAttempts - 1);
+        const RunShare share = share_of_first(work, std::span(route).subspan(i));
         ProviderRun run = co_await run_provider(work, route[i], share, trail);
         switch (run.step) {
             case Step::kAnswer: {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -44,9 +45,7 @@ class Hedging {
         const Millis usual = candidate.state->recent()
                                  .latency(RecentCalls::kSlowShare)
                                  .value_or(work_.config->hedge.initial_delay);
-        RunShare share;
-        share.providers_left = route_.size() - entrants_.size();
-        share.attempts = std::max<std::size_t>(kMaxAttempts / route_.size(), 1);
+        const RunShare share = share_of_first(work_, std::span(route_).subspan(entrants_.size()));
         entrants_.push_back({candidate.state, work_.clock.now() + usual, is_hedge, false});
         race_.start(candidate, share);
     }

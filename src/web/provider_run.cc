@@ -76,6 +76,16 @@ Instant attempt_until(Instant now, Instant deadline, std::size_t providers_left)
     return std::min(deadline, now + std::max<Instant::duration>(share, kMinAttempt));
 }
 
+RunShare share_of_first(const SearchWork& work, std::span<const Candidate> rest) {
+    SLUICE_ASSERT(!rest.empty());
+    RunShare share;
+    for (const Candidate& other : rest.subspan(1)) {
+        share.providers_left += work.call.may_be_asked(*other.state) ? 1 : 0;
+    }
+    share.attempts = kMaxAttempts - std::min(rest.size() - 1, kMaxAttempts - 1);
+    return share;
+}
+
 Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate, RunShare share,
                                std::vector<Attempt>& trail) {
     SLUICE_ASSERT(share.providers_left > 0);

@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace sluice::web {
@@ -32,6 +33,10 @@ struct RunShare {
     std::size_t providers_left = 1;
     std::size_t attempts = kMaxAttempts;  // the longest that the trail may get
 };
+
+// The share of the first of `rest`, which are those of a route that have not been asked: the others
+// are each left an attempt, and their part of the time if they could be asked at all.
+RunShare share_of_first(const SearchWork& work, std::span<const Candidate> rest);
 
 // The cache of results comes first, as the request's cache mode allows: what it holds costs no
 // call, and is an attempt of no time. Adds each attempt to `trail`. Ends by the work's deadline,

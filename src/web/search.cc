@@ -68,6 +68,7 @@ Search::Search(Executor control, WebConfig config, access::Access& access, KeyPo
       keys_(keys),
       clock_(clock),
       log_(log),
+      degraded_log_(log, clock),
       metrics_(metrics),
       cache_(config_.get()->cache),
       results_(config_.get()->cache, metrics),
@@ -144,6 +145,7 @@ Task<SearchReply> Search::miss(std::shared_ptr<const SearchRequest> request, Fin
     } else if (const auto* found = std::get_if<Found>(landed->get())) {
         if (found->degraded) {
             count(request->lane, "degraded");
+            degraded_log_.degraded(request->lane);
         } else {
             counters_->live[index_of(request->lane)].add();
         }
@@ -163,8 +165,7 @@ Task<SearchReply> Search::miss(std::shared_ptr<const SearchRequest> request, Fin
         if (auto answer = cache_.any(key, clock_.now())) {
             counters_->stale.add();
             count(request->lane, "stale");
-            log_.warn("stale_answer_served", {{"lane", to_string(request->lane)},
-                                              {"reason", to_string(failure.error.code)}});
+            degraded_log_.stale(request->lane, failure.error);
             Served served;
             served.answer = std::move(answer);
             served.cached = true;
@@ -175,6 +176,7 @@ Task<SearchReply> Search::miss(std::shared_ptr<const SearchRequest> request, Fin
         }
     }
     count(request->lane, to_string(failure.error.code));
+    degraded_log_.unanswered(request->lane, failure.error);
     co_return SearchReply(std::move(failure));
 }
 

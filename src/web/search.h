@@ -18,6 +18,7 @@
 #include "web/cache.h"
 #include "web/call.h"
 #include "web/config.h"
+#include "web/degraded_log.h"
 #include "web/explain.h"
 #include "web/fingerprint.h"
 #include "web/hedge_budget.h"
@@ -121,6 +122,7 @@ class Search {
     KeyPool& keys_;
     Clock& clock_;
     const obs::Log& log_;
+    DegradedLog degraded_log_;
     obs::Metrics& metrics_;
     AnswerCache cache_;
     ResultCache results_;

@@ -158,15 +158,29 @@ TEST_F(RatesTest, LastProviderWaitsForItsKey) {
     EXPECT_EQ(h.metrics.counter(kKeyWaits, {"tavily"}).value(), 1.0);
 }
 
-// Where another provider is left that one is asked at once, and a key that is away for long is not
-// waited for.
+// Where another provider could be asked it is, at once.
 TEST_F(RatesTest, OthersAreAskedBeforeAnybodyWaits) {
     h.rest_key("serper", KeyStatus::kCooling, 4s);
+    const Instant begun = h.clock.now();
+    EXPECT_EQ(served(h.search(h.request("a"))).answer->provider(), "tavily");
+    EXPECT_EQ(h.clock.now(), begun);
+}
+
+// Where nobody else could be, the first of the route waits for its key.
+TEST_F(RatesTest, WaitingBeatsGivingUp) {
+    h.rest_key("serper", KeyStatus::kCooling, 4s);
+    h.rest_key("tavily", KeyStatus::kCooling, 30s);
+    EXPECT_EQ(served(h.search(h.request("a"))).attempts.at(0).waited, 4000ms);
+}
+
+// A key that is away for longer than the search has is not waited for.
+TEST_F(RatesTest, NobodyWaitsForLongerThanTheDeadline) {
+    h.rest_key("serper", KeyStatus::kCooling, 20s);
     h.rest_key("tavily", KeyStatus::kCooling, 30s);
     const Instant begun = h.clock.now();
     const SearchReply reply = h.search(h.request("a"));
     EXPECT_EQ(failed(reply).error.code, Code::kNoUsableKey);
-    EXPECT_EQ(failed(reply).error.retry_after, Millis(4000));
+    EXPECT_EQ(failed(reply).error.retry_after, Millis(20'000));
     EXPECT_EQ(h.clock.now(), begun);
 }
 

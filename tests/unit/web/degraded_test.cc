@@ -1,0 +1,180 @@
+// Every way in which a search can be served worse than it should be: the code, whose fault it is,
+// what the message tells an operator to do, and that a log line and a metric say so too.
+#include "replies.h"
+#include "support/web_harness.h"
+#include "web/metrics.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace sluice::web {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FakeAnswer;
+using test::WebHarness;
+
+struct Mode {
+    const char* name;
+    std::function<void(WebHarness&)> bring_about;
+    Code code;
+    Blame blame;
+    const char* advice;  // a part of the message
+    bool says_when;      // it is known when trying again makes sense
+};
+
+void fail_all(WebHarness& h) {
+    h.http.set_responder([](const io::ClientRequest&) { return test::status_answer(503); });
+}
+
+void search_times(WebHarness& h, int times) {
+    for (int i = 0; i < times; ++i) {
+        h.search(h.request("before " + std::to_string(i)));
+    }
+}
+
+void add_keys(WebHarness& h) {
+    h.add_key("serper", "serper-key-number-one");
+    h.add_key("tavily", "tvly-key-number-one");
+}
+
+const std::vector<Mode>& modes() {
+    static const std::vector<Mode> table = {
+        {"no key", [](WebHarness&) {}, Code::kNoUsableKey, Blame::kKey, "SERPER_API_KEYS", false},
+        {"all keys parked",
+         [](WebHarness& h) {
+             add_keys(h);
+             h.rest_key("serper", KeyStatus::kQuarantined, 900s);
+             h.rest_key("tavily", KeyStatus::kExhausted, 3600s);
+         },
+         Code::kNoUsableKey, Blame::kKey, "every key is resting", true},
+        {"every key is refused",
+         [](WebHarness& h) {
+             add_keys(h);
+             h.http.set_responder(
+                 [](const io::ClientRequest&) { return test::status_answer(401); });
+         },
+         Code::kNoUsableKey, Blame::kKey, "auth_failed", true},
+        {"all circuits open",
+         [](WebHarness& h) {
+             add_keys(h);
+             fail_all(h);
+             search_times(h, 3);
+         },
+         Code::kUpstreamFailed, Blame::kProvider, "/v1/status", true},
+        {"everything down",
+         [](WebHarness& h) {
+             add_keys(h);
+             fail_all(h);
+         },
+         Code::kUpstreamFailed, Blame::kProvider, "serper: server_error, tavily: server_error",
+         true},
+        {"nobody is enabled",
+         [](WebHarness& h) {
+             add_keys(h);
+             WebConfig config = test::harness_config();
+             for (auto& [name, provider] : config.providers) {
+                 provider.enabled = false;
+             }
+             h.web.reconfigure(config);
+         },
+         Code::kNoUsableKey, Blame::kGateway, "providers.<name>.enabled", false},
+        {"our own rate is used up",
+         [](WebHarness& h) {
+             add_keys(h);
+             WebConfig config = test::harness_config();
+             for (auto& [name, provider] : config.providers) {
+                 provider.rate = RateLimit{1, 60'000ms};
+             }
+             h.web.reconfigure(config);
+             search_times(h, 2);
+         },
+         Code::kOverloaded, Blame::kGateway, "providers.serper.rate", true},
+    };
+    return table;
+}
+
+// Each of them, with every strategy: the right words for the caller, one for the operator.
+TEST(DegradedTest, EveryModeSaysWhatToDo) {
+    for (const Mode& mode : modes()) {
+        for (const Strategy strategy : {Strategy::kFailover, Strategy::kMerge, Strategy::kHedge}) {
+            SCOPED_TRACE(std::string(mode.name) + ", " + std::string(to_string(strategy)));
+            WebHarness h;
+            mode.bring_about(h);
+            SearchRequest request = h.request("marker-query");
+            request.strategy = strategy;
+            const SearchReply reply = h.search(request);
+            const Error& error = failed(reply).error;
+            EXPECT_EQ(error.code, mode.code) << error.message;
+            EXPECT_EQ(error.blame, mode.blame) << error.message;
+            EXPECT_NE(error.message.find(mode.advice), std::string::npos) << error.message;
+            EXPECT_EQ(error.retry_after.has_value(), mode.says_when);
+            EXPECT_TRUE(h.sink.contains("search_unanswered"));
+            EXPECT_FALSE(h.sink.contains("marker-query"));
+            EXPECT_GE(
+                h.metrics.counter(kSearches, {"fast", std::string(to_string(mode.code))}).value(),
+                1.0);
+        }
+    }
+}
+
+// In each of them an old answer is served where there is one, and is said to be old.
+TEST(DegradedTest, EveryModeFallsBackToAnOldAnswer) {
+    for (const Mode& mode : modes()) {
+        SCOPED_TRACE(mode.name);
+        WebHarness h;
+        // Somebody else's key is good for the first search; by the second one it is away.
+        h.add_key("serper", "serper-key-that-goes-away");
+        h.search(h.request("kept"));
+        h.clock.advance(400s);
+        h.rest_key("serper", KeyStatus::kQuarantined, 24h);
+        mode.bring_about(h);
+        const SearchReply reply = h.search(h.request("kept"));
+        EXPECT_TRUE(served(reply).stale);
+        EXPECT_TRUE(h.sink.contains("stale_answer_served"));
+        EXPECT_EQ(h.metrics.counter(kCacheEvents, {"stale"}).value(), 1.0);
+    }
+}
+
+// One was empty and one failed: an empty answer that says it may be missing something.
+TEST(DegradedTest, EmptyBesideAFailure) {
+    WebHarness h;
+    add_keys(h);
+    h.http.set_responder([](const io::ClientRequest& request) {
+        return is_serper(request) ? test::ok_answer(request, 0) : test::status_answer(500);
+    });
+    const SearchReply reply = h.search(h.request("a"));
+    EXPECT_TRUE(served(reply).degraded);
+    EXPECT_TRUE(h.sink.contains("degraded_answer_served"));
+    EXPECT_EQ(h.metrics.counter(kSearches, {"fast", "degraded"}).value(), 1.0);
+}
+
+// An outage does not fill the log: a few lines a minute, which say how many are missing.
+TEST(DegradedTest, AnOutageWritesFewLines) {
+    WebHarness h;
+    for (int i = 0; i < 100; ++i) {
+        h.search(h.request("query " + std::to_string(i)));
+    }
+    EXPECT_EQ(h.sink.count(obs::Level::kWarn, "search_unanswered"),
+              static_cast<std::size_t>(DegradedLog::kLines));
+    h.clock.advance(60s);
+    h.search(h.request("one more"));
+    EXPECT_TRUE(h.sink.contains("\"held_back\":94"));
+}
+
+// What a caller got wrong is the caller's: no line for it.
+TEST(DegradedTest, CallersMistakesAreNotLogged) {
+    WebHarness h;
+    add_keys(h);
+    h.http.set_responder([](const io::ClientRequest&) {
+        return test::status_answer(400, R"({"message":"no","statusCode":400})");
+    });
+    EXPECT_EQ(failed(h.search(h.request("a"))).error.blame, Blame::kCaller);
+    EXPECT_FALSE(h.sink.contains("search_unanswered"));
+}
+
+}  // namespace
+}  // namespace sluice::web
