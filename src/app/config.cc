@@ -44,6 +44,18 @@ void check_files(const Config& config, const Environment& environment, ConfigRea
 
 }  // namespace
 
+SecretsConfig SecretsConfig::read(ConfigReader in) {
+    SecretsConfig c;
+    in.text({"key",
+             "what provider keys are encrypted with: a file, or env:NAME; empty: secrets.key "
+             "in the data directory, made at the first start"},
+            c.key);
+    if (c.key == "env:") {
+        in.fail("key", "expected the name of a variable after env:");
+    }
+    return c;
+}
+
 Config Config::read(ConfigReader& in) {
     Config c;
     in.text({"data_dir", "where everything durable lives"}, c.data_dir);
@@ -60,6 +72,7 @@ Config Config::read(ConfigReader& in) {
     c.upstream = io::HttpClientConfig::read(upstream);
     c.access = access::AccessConfig::read(in);
     c.web = web::WebConfig::read(in);
+    c.secrets = SecretsConfig::read(in.section("secrets"));
     if (c.data_dir.empty()) {
         in.fail("data_dir", "expected the path of a directory");
     }

@@ -18,6 +18,12 @@
 
 namespace sluice::app {
 
+struct SecretsConfig {
+    std::string key = {};  // a path, "env:NAME", or empty: secrets.key in the data directory
+
+    static SecretsConfig read(ConfigReader in);  // the section "secrets"
+};
+
 struct Config {
     std::string data_dir = "./sluice-data";
     obs::Level log_level = obs::Level::kInfo;
@@ -25,6 +31,7 @@ struct Config {
     io::HttpClientConfig upstream;
     access::AccessConfig access;
     web::WebConfig web;
+    SecretsConfig secrets;
 
     static Config read(ConfigReader& in);  // from the top of the file
 };

@@ -56,6 +56,13 @@ Result<ServerAnswer> call_server(const ServerCall& call) {
         curl_easy_setopt(curl.get(), CURLOPT_POST, 1L);
         curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDS, call.body.c_str());
         curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE, static_cast<long>(call.body.size()));
+    } else if (call.method != "GET") {
+        curl_easy_setopt(curl.get(), CURLOPT_CUSTOMREQUEST, call.method.c_str());
+        if (!call.body.empty()) {
+            curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDS, call.body.c_str());
+            curl_easy_setopt(curl.get(), CURLOPT_POSTFIELDSIZE,
+                             static_cast<long>(call.body.size()));
+        }
     }
     const CURLcode code = curl_easy_perform(curl.get());
     if (code != CURLE_OK) {

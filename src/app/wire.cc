@@ -3,9 +3,9 @@
 #include "access/access.h"
 #include "access/sqlite_token_store.h"
 #include "access/token_watch.h"
+#include "app/key_file.h"
 #include "app/version.h"
 #include "base/exception.h"
-#include "base/hash.h"
 #include "io/address.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
@@ -13,7 +13,9 @@
 #include "obs/log_metrics.h"
 #include "obs/metrics.h"
 #include "surface/all.h"
+#include "web/key_admin.h"
 #include "web/key_runtime_memory.h"
+#include "web/key_watch.h"
 #include "web/keys.h"
 #include "web/search.h"
 
@@ -109,6 +111,7 @@ struct Gateway::Parts {
     }
 
     Status open_stores();
+    Status load_keys();
     void build_services();
     void run_control();
     void stop_control();
@@ -136,17 +139,23 @@ struct Gateway::Parts {
     TaskScope tasks;
     const std::shared_ptr<asio::cancellation_signal> stop_watch =
         std::make_shared<asio::cancellation_signal>();
+    const std::shared_ptr<asio::cancellation_signal> stop_key_watch =
+        std::make_shared<asio::cancellation_signal>();
     access::TokenTable tokens;
     std::unique_ptr<io::SqliteStore> token_file;
     std::unique_ptr<access::SqliteTokenStore> token_store;
     std::unique_ptr<access::TokenWatch> token_watch;
     std::unique_ptr<access::Access> access;
     web::KeyPool keys;
+    KeyFile key_file;
+    std::unique_ptr<web::KeyWatch> key_watch;
     std::size_t key_count = 0;
     std::vector<std::string> lanes_without_key;
     std::unique_ptr<web::Search> search;
+    std::unique_ptr<web::KeyAdmin> key_admin;
     std::unique_ptr<surface::SearchDoor> search_door;
     std::unique_ptr<surface::OpsDoor> ops_door;
+    std::unique_ptr<surface::KeysDoor> keys_door;
     std::unique_ptr<surface::Router> router;
     std::unique_ptr<io::HttpServer> server;
     std::optional<Secret> first_token;
@@ -170,6 +179,8 @@ Status Gateway::Parts::open_stores() {
     token_file = std::make_unique<io::SqliteStore>("access", std::move(connection), metrics);
     token_store = std::make_unique<access::SqliteTokenStore>(*token_file, clock, random);
     token_watch = std::make_unique<access::TokenWatch>(*token_store, tokens, clock, log, metrics);
+    TRY(key_file, open_key_file(config, environment, clock, random, metrics));
+    key_watch = std::make_unique<web::KeyWatch>(*key_file.store, keys, clock, log, metrics);
     return {};
 }
 
@@ -180,18 +191,33 @@ void Gateway::Parts::build_services() {
     }
     access = std::make_unique<access::Access>(config.access, all_loopback(config.server.listen),
                                               std::move(hosts), tokens, clock, metrics);
-    std::vector<web::StoredKey> found;
-    for (auto& [provider, secret] : keys_from_environment(environment)) {
-        web::StoredKey key;
-        key.record.provider = provider;
-        key.record.id =
-            to_hex(sha256(provider + "\n" + std::string(secret.reveal()))).substr(0, 12);
-        key.record.last4 = secret.last4();
-        key.secret = std::move(secret);
-        found.push_back(std::move(key));
-        key_count += 1;
+    search = std::make_unique<web::Search>(control.get_executor(), config.web, *access, keys, http,
+                                           clock, log, metrics);
+    key_admin =
+        std::make_unique<web::KeyAdmin>(control.get_executor(), *key_file.store, *key_watch, keys,
+                                        http, clock, [this] { return search->config(); });
+    search_door = std::make_unique<surface::SearchDoor>(*search, *access, clock);
+    ops_door =
+        std::make_unique<surface::OpsDoor>(*search, *access, metrics, clock, std::string(kVersion));
+    keys_door = std::make_unique<surface::KeysDoor>(*key_admin, *access, clock);
+    router = std::make_unique<surface::Router>(
+        surface::all_routes(*search_door, *ops_door, *keys_door), *access);
+    server = std::make_unique<io::HttpServer>(config.server, *router, clock, random, log, metrics);
+    server->share_loop(control);
+    server->add_unix_socket(admin_socket_path(config.data_dir));
+}
+
+// Keys of the environment are kept like all others, so that commands can change them; one that was
+// removed stays away.
+Status Gateway::Parts::load_keys() {
+    TRY_STATUS(on_control(key_file.store->unlock()));
+    TRY(auto seeds, seeds_from(environment));
+    TRY(const std::size_t added, on_control(key_file.store->seed(std::move(seeds))));
+    if (added > 0) {
+        log.info("keys_taken_from_environment", {{"count", added}});
     }
-    keys.apply(found);
+    TRY_STATUS(on_control(key_watch->refresh()));
+    key_count = keys.size();
     for (const auto& [lane, route] :
          {std::pair{"fast", &config.web.route_fast}, std::pair{"deep", &config.web.route_deep}}) {
         const bool has_key = std::any_of(route->begin(), route->end(), [&](const auto& provider) {
@@ -202,16 +228,7 @@ void Gateway::Parts::build_services() {
             lanes_without_key.emplace_back(lane);
         }
     }
-    search = std::make_unique<web::Search>(control.get_executor(), config.web, *access, keys, http,
-                                           clock, log, metrics);
-    search_door = std::make_unique<surface::SearchDoor>(*search, *access, clock);
-    ops_door =
-        std::make_unique<surface::OpsDoor>(*search, *access, metrics, clock, std::string(kVersion));
-    router =
-        std::make_unique<surface::Router>(surface::all_routes(*search_door, *ops_door), *access);
-    server = std::make_unique<io::HttpServer>(config.server, *router, clock, random, log, metrics);
-    server->share_loop(control);
-    server->add_unix_socket(admin_socket_path(config.data_dir));
+    return {};
 }
 
 void Gateway::Parts::run_control() {
@@ -225,7 +242,15 @@ Task<void> Gateway::Parts::stop_tasks() {
     }
     tasks.close();
     stop_watch->emit(asio::cancellation_type::terminal);
+    stop_key_watch->emit(asio::cancellation_type::terminal);
     co_await tasks.join();
+    if (key_watch) {
+        // What was counted since the last turn; who can't write it now says so once more.
+        const Status saved = co_await key_watch->save_usage();
+        if (!saved.ok()) {
+            log.warn("key_usage_lost", {{"reason", saved.error().message}});
+        }
+    }
 }
 
 void Gateway::Parts::stop_control() {
@@ -243,12 +268,15 @@ Status Gateway::start() {
     parts.build_services();
     parts.run_control();
     TRY_STATUS(parts.on_control(parts.token_watch->refresh()));
+    TRY_STATUS(parts.load_keys());
     if (!all_loopback(parts.config.server.listen)) {
         TRY(parts.first_token, parts.on_control(access::ensure_admin_token(*parts.token_store)));
         TRY_STATUS(parts.on_control(parts.token_watch->refresh()));
     }
-    asio::post(parts.control,
-               [&parts] { parts.tasks.spawn(parts.token_watch->run(), parts.stop_watch); });
+    asio::post(parts.control, [&parts] {
+        parts.tasks.spawn(parts.token_watch->run(), parts.stop_watch);
+        parts.tasks.spawn(parts.key_watch->run(), parts.stop_key_watch);
+    });
     return parts.server->start();
 }
 

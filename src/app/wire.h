@@ -42,7 +42,7 @@ class Gateway {
     // loopback one; to be shown once, so a second call gives nothing.
     std::optional<Secret> first_admin_token();
 
-    // Keys that the environment has for providers of this binary, after start().
+    // Keys of providers of this binary, after start().
     std::size_t key_count() const;
     // Of "fast" and "deep", those whose route had no provider with a key at the start.
     const std::vector<std::string>& lanes_without_key() const;

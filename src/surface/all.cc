@@ -1,11 +1,13 @@
 #include "surface/all.h"
 
+#include <utility>
+
 namespace sluice::surface {
 
-std::vector<Route> all_routes(SearchDoor& search, OpsDoor& ops) {
+std::vector<Route> all_routes(SearchDoor& search, OpsDoor& ops, KeysDoor& keys) {
     using io::HttpRequest;
     using io::Method;
-    return {
+    std::vector<Route> routes = {
         {Method::kPost, "/v1/search", [&](const HttpRequest& r) { return search.post(r); }},
         {Method::kGet, "/v1/search", [&](const HttpRequest& r) { return search.get(r); }},
         {Method::kGet, "/v1/status", [&](const HttpRequest& r) { return ops.status(r); }},
@@ -16,6 +18,10 @@ std::vector<Route> all_routes(SearchDoor& search, OpsDoor& ops) {
         {Method::kPost, "/admin/cache/purge",
          [&](const HttpRequest& r) { return ops.purge_cache(r); }, true},
     };
+    for (Route& route : key_routes(keys)) {
+        routes.push_back(std::move(route));
+    }
+    return routes;
 }
 
 }  // namespace sluice::surface

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "surface/common/router.h"
+#include "surface/rest/keys.h"
 #include "surface/rest/ops.h"
 #include "surface/rest/search.h"
 
@@ -10,6 +11,6 @@
 namespace sluice::surface {
 
 // The doors outlive the routes.
-std::vector<Route> all_routes(SearchDoor& search, OpsDoor& ops);
+std::vector<Route> all_routes(SearchDoor& search, OpsDoor& ops, KeysDoor& keys);
 
 }  // namespace sluice::surface

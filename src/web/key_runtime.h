@@ -76,7 +76,8 @@ struct KeyHealth {
     KeyStatus status = KeyStatus::kAvailable;
     std::optional<Instant> until = {};  // of a rest that ends by itself
     std::uint32_t in_flight = 0;
-    std::int64_t used = 0;  // calls in the quota's period; of all time without a quota
+    std::uint32_t max_in_flight = 0;  // that is in force
+    std::int64_t used = 0;            // calls in the quota's period; of all time without a quota
     std::optional<Outcome> last_outcome = {};
 };
 

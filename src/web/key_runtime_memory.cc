@@ -387,11 +387,15 @@ Task<std::vector<KeyHealth>> MemoryKeyRuntime::health(std::vector<KeyIndex> keys
         KeyHealth health;
         if (is_counted(slot.place)) {
             health.status = slot.shown_status;
+        } else if (slot.rest_until > now) {
+            health.status = slot.rest_status;
+            health.until = slot.rest_until;
         }
         if (slot.place == KeySlot::Place::kResting && back_when(slot) != kNever) {
             health.until = back_when(slot);
         }
         health.in_flight = slot.in_flight;
+        health.max_in_flight = slot.max_in_flight;
         health.used = now < slot.quota_until ? slot.used : 0;
         if (slot.has_outcome) {
             health.last_outcome = slot.last_outcome;

@@ -1,5 +1,6 @@
 #include "web/key_types.h"
 
+#include "base/calendar.h"
 #include "base/result.h"
 
 #include <chrono>
@@ -66,14 +67,11 @@ std::optional<KeyQuota::Per> parse_quota_period(std::string_view word) {
 }
 
 WallTime quota_period_start(KeyQuota::Per per, WallTime now) {
-    const auto today = std::chrono::floor<std::chrono::days>(now);
     switch (per) {
         case KeyQuota::Per::kDay:
-            return today;
-        case KeyQuota::Per::kMonth: {
-            const std::chrono::year_month_day date(today);
-            return std::chrono::sys_days(date.year() / date.month() / 1);
-        }
+            return utc_day(now);
+        case KeyQuota::Per::kMonth:
+            return first_of_month(utc_day(now));
         case KeyQuota::Per::kTotal:
             return WallTime{};
     }
@@ -81,15 +79,11 @@ WallTime quota_period_start(KeyQuota::Per per, WallTime now) {
 }
 
 std::optional<WallTime> quota_reset(KeyQuota::Per per, WallTime now) {
-    const auto today = std::chrono::floor<std::chrono::days>(now);
     switch (per) {
         case KeyQuota::Per::kDay:
-            return today + std::chrono::days(1);
-        case KeyQuota::Per::kMonth: {
-            const std::chrono::year_month_day date(today);
-            const auto next = date.year() / date.month() / 1 + std::chrono::months(1);
-            return std::chrono::sys_days(next);
-        }
+            return utc_day(now) + std::chrono::days(1);
+        case KeyQuota::Per::kMonth:
+            return first_of_next_month(utc_day(now));
         case KeyQuota::Per::kTotal:
             return std::nullopt;
     }

@@ -104,13 +104,22 @@ std::map<std::string, KeyCounts> KeyPool::counts() {
     return result;
 }
 
-void KeyPool::apply(const std::vector<StoredKey>& keys) {
+void KeyPool::apply(const std::vector<StoredKey>& keys, const std::vector<KeyUsage>& usage) {
     std::set<std::string_view> kept;
+    std::set<std::string_view> fresh;
     for (const StoredKey& stored : keys) {
         const auto provider = find_provider_index(stored.record.provider);
         if (provider) {
-            set(stored, *provider);
+            const Applied applied = put(stored, *provider);
             kept.insert(stored.record.id);
+            if (applied == Applied::kNew) {
+                fresh.insert(stored.record.id);
+            }
+        }
+    }
+    for (const KeyUsage& counted : usage) {
+        if (fresh.contains(counted.id)) {
+            runtime_->restore_usage(by_id_.find(counted.id)->second, counted);
         }
     }
     for (auto entry = by_id_.begin(); entry != by_id_.end();) {
@@ -124,17 +133,18 @@ void KeyPool::apply(const std::vector<StoredKey>& keys) {
     }
 }
 
-void KeyPool::set(const StoredKey& stored, ProviderIndex provider) {
+KeyPool::Applied KeyPool::put(const StoredKey& stored, ProviderIndex provider) {
     const KeyRecord& record = stored.record;
     const auto found = by_id_.find(record.id);
-    if (found != by_id_.end() && entries_[found->second].record == record) {
-        return;
+    const bool is_new = found == by_id_.end();
+    if (!is_new && entries_[found->second].record == record) {
+        return Applied::kAsBefore;
     }
     KeyRules rules{provider,     record.id,     record.account,
                    record.state, record.weight, record.max_in_flight,
                    record.quota};
     KeyIndex index = 0;
-    if (found != by_id_.end()) {
+    if (!is_new) {
         index = found->second;
         runtime_->change(index, std::move(rules));
     } else {
@@ -148,6 +158,7 @@ void KeyPool::set(const StoredKey& stored, ProviderIndex provider) {
     key->account = record.account;
     key->engine_id = record.engine_id;
     entries_[index] = Entry{record, std::move(key)};
+    return is_new ? Applied::kNew : Applied::kChanged;
 }
 
 const KeyRecord* KeyPool::find(std::string_view id) const {

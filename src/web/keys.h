@@ -89,7 +89,8 @@ class KeyPool {
     // Takes over what the store holds: for the next lease, new keys are there, changed ones are as
     // they are now, and others are gone. A key that stays keeps what is known about how it fares.
     // Keys of providers that this binary does not have are left out.
-    void apply(const std::vector<StoredKey>& keys);
+    // `usage` is what was counted before this process: for keys that are new to it.
+    void apply(const std::vector<StoredKey>& keys, const std::vector<KeyUsage>& usage = {});
 
     std::size_t size() const { return by_id_.size(); }
     // Null when there is no key of that id. Valid until the next apply().
@@ -111,7 +112,8 @@ class KeyPool {
 
     LeaseResult to_lease(const Pick& pick) const;
     Task<LeaseResult> lease_later(Task<Pick> pick);
-    void set(const StoredKey& stored, ProviderIndex provider);
+    enum class Applied : std::uint8_t { kAsBefore, kChanged, kNew };
+    Applied put(const StoredKey& stored, ProviderIndex provider);
 
     std::shared_ptr<KeyRuntime> runtime_;
     std::vector<Entry> entries_;  // by KeyIndex

@@ -81,6 +81,25 @@ const MetricSpec kHedges{
     "hedge.max_extra_ratio), unused (started, but its provider could not be asked).",
     {"event"}};
 
+const MetricSpec kKeys{
+    MetricType::kGauge,
+    "sluice_web_keys",
+    "Keys by provider and how they fare: available, cooling, exhausted, quarantined, saturated, "
+    "disabled. Brought up to date once a second.",
+    {"provider", "status"}};
+
+const MetricSpec kKeyCalls{MetricType::kGauge,
+                           "sluice_web_key_calls",
+                           "Calls under way with a key of the provider. Brought up to date once a "
+                           "second.",
+                           {"provider"}};
+
+const MetricSpec kKeyStoreFailures{
+    MetricType::kCounter,
+    "sluice_web_key_store_failures_total",
+    "Times that the store of keys could not be read or written; the keys last known stay in force.",
+    {}};
+
 const MetricSpec kSearches{
     MetricType::kCounter,
     "sluice_web_searches_total",
@@ -109,11 +128,17 @@ const MetricSpec kResultCacheEntries{
     MetricType::kGauge, "sluice_web_result_cache_entries", "Kept answers of providers.", {}};
 
 std::vector<const MetricSpec*> web_metrics() {
-    return {
-        &kCacheEvents,  &kKeyPenalised,      &kSchedulerShed,    &kProviderLatency,   &kAttempts,
-        &kCircuitOpen,  &kCircuitTrips,      &kRateWaits,        &kRateRefusals,      &kKeyWaits,
-        &kKeyPaces,     &kProviderRests,     &kHedges,           &kSearches,          &kCacheBytes,
-        &kCacheEntries, &kResultCacheEvents, &kResultCacheBytes, &kResultCacheEntries};
+    return {&kCacheEvents,      &kKeyPenalised,
+            &kSchedulerShed,    &kProviderLatency,
+            &kAttempts,         &kCircuitOpen,
+            &kCircuitTrips,     &kRateWaits,
+            &kRateRefusals,     &kKeyWaits,
+            &kKeyPaces,         &kProviderRests,
+            &kHedges,           &kKeys,
+            &kKeyCalls,         &kKeyStoreFailures,
+            &kSearches,         &kCacheBytes,
+            &kCacheEntries,     &kResultCacheEvents,
+            &kResultCacheBytes, &kResultCacheEntries};
 }
 
 }  // namespace sluice::web

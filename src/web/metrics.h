@@ -20,6 +20,9 @@ extern const obs::MetricSpec kKeyWaits;            // sluice_web_key_waits_total
 extern const obs::MetricSpec kKeyPaces;            // sluice_web_key_paces_total{provider}
 extern const obs::MetricSpec kProviderRests;       // sluice_web_provider_rests_total{provider}
 extern const obs::MetricSpec kHedges;              // sluice_web_hedges_total{event}
+extern const obs::MetricSpec kKeys;                // sluice_web_keys{provider,status}
+extern const obs::MetricSpec kKeyCalls;            // sluice_web_key_calls{provider}
+extern const obs::MetricSpec kKeyStoreFailures;    // sluice_web_key_store_failures_total
 extern const obs::MetricSpec kSearches;            // sluice_web_searches_total{lane,outcome}
 extern const obs::MetricSpec kCacheBytes;          // sluice_web_cache_bytes
 extern const obs::MetricSpec kCacheEntries;        // sluice_web_cache_entries

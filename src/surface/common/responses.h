@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "io/http_message.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,12 @@ inline constexpr std::string_view kJsonHeaders =
 
 // 200 with `body`, which is one JSON value, and a line break.
 io::HttpResponse json_response(std::string body);
+
+// Nothing when the body of `request` may be JSON: it says so, or says nothing about it.
+std::optional<Error> check_json_body(const io::HttpRequest& request);
+
+// A name from the wire in quotes, cut and cleaned so that a message can show it.
+std::string shown_name(std::string_view name);
 
 // kInvalidRequest, the caller's to mend; `message` says which field and what was expected.
 Error invalid_request(std::string message);

@@ -27,6 +27,21 @@ Task<io::HttpResponse> with_common_headers(Task<io::HttpResponse> task, std::str
 
 }  // namespace
 
+std::optional<std::string_view> path_parameter(std::string_view pattern, std::string_view path) {
+    const std::size_t open = pattern.find('{');
+    const std::size_t close = pattern.find('}');
+    SLUICE_ASSERT(open != std::string_view::npos && close != std::string_view::npos);
+    const std::string_view before = pattern.substr(0, open);
+    const std::string_view after = pattern.substr(close + 1);
+    if (path.size() <= before.size() + after.size() || !path.starts_with(before) ||
+        !path.ends_with(after)) {
+        return std::nullopt;
+    }
+    const std::string_view value =
+        path.substr(before.size(), path.size() - before.size() - after.size());
+    return value.find('/') == std::string_view::npos ? std::optional(value) : std::nullopt;
+}
+
 Router::Router(std::vector<Route> routes, access::Access& access) : access_(access) {
     for (Route& route : routes) {
         const auto [found, added] = endpoints_.try_emplace(route.path);
@@ -36,6 +51,9 @@ Router::Router(std::vector<Route> routes, access::Access& access) : access_(acce
         endpoint.routes.push_back(std::move(route));
     }
     for (auto& [path, endpoint] : endpoints_) {
+        if (path.find('{') != std::string::npos) {
+            patterns_.push_back(path);
+        }
         std::set<std::string_view> methods = {"OPTIONS"};
         for (const Route& route : endpoint.routes) {
             methods.insert(to_string(route.method));
@@ -49,10 +67,22 @@ Router::Router(std::vector<Route> routes, access::Access& access) : access_(acce
     }
 }
 
+const Router::Endpoint* Router::find(std::string_view path) const {
+    const auto exact = endpoints_.find(path);
+    if (exact != endpoints_.end()) {
+        return &exact->second;
+    }
+    for (const std::string& pattern : patterns_) {
+        if (path_parameter(pattern, path)) {
+            return &endpoints_.find(pattern)->second;
+        }
+    }
+    return nullptr;
+}
+
 io::HttpReply Router::handle(const io::HttpRequest& request) {
-    const auto found = endpoints_.find(request.path);
-    if (found == endpoints_.end() ||
-        (found->second.admin_socket_only && !request.over_unix_socket)) {
+    const Endpoint* found = find(request.path);
+    if (found == nullptr || (found->admin_socket_only && !request.over_unix_socket)) {
         io::HttpResponse response = problem(
             Error{Code::kNotFound, Blame::kCaller, "no such path; /openapi.json lists them", {}},
             request.context.id);
@@ -63,7 +93,7 @@ io::HttpReply Router::handle(const io::HttpRequest& request) {
     if (request.header("Origin")) {
         cors_origin = access_.allowed_origin(access_.credentials_of(request));
     }
-    io::HttpReply reply = dispatch(found->second, request);
+    io::HttpReply reply = dispatch(*found, request);
     if (auto* response = std::get_if<io::HttpResponse>(&reply)) {
         add_common_headers(*response, cors_origin);
         return reply;

@@ -10,7 +10,9 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sluice::surface {
@@ -19,10 +21,14 @@ using RouteHandler = std::function<io::HttpReply(const io::HttpRequest&)>;
 
 struct Route {
     io::Method method;  // a kGet route answers HEAD too
-    std::string path;   // exact: "/v1/search"
+    std::string path;   // "/v1/search"; a segment "{id}" stands for any that is not empty
     RouteHandler handler;
     bool admin_socket_only = false;  // elsewhere there is nothing at this path
 };
+
+// What stands in `path` for the one segment in braces of `pattern`, still percent-encoded; nothing
+// when the path is not of that form.
+std::optional<std::string_view> path_parameter(std::string_view pattern, std::string_view path);
 
 // Immutable after construction; called on any thread.
 class Router final : public io::HttpHandler {
@@ -43,9 +49,11 @@ class Router final : public io::HttpHandler {
         bool admin_socket_only = false;
     };
 
+    const Endpoint* find(std::string_view path) const;
     io::HttpReply dispatch(const Endpoint& endpoint, const io::HttpRequest& request);
 
     std::map<std::string, Endpoint, std::less<>> endpoints_;
+    std::vector<std::string> patterns_;  // the paths in it that have a parameter
     access::Access& access_;
 };
 

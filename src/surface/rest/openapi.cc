@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "surface/common/errors.h"
+#include "surface/rest/openapi_keys.h"
 #include "surface/rest/search_fields.h"
 
 #include <string>
@@ -356,6 +357,7 @@ std::string render_openapi(std::string_view version) {
     write_search(json);
     write_plain_path(json, "/v1/status", "status", "Lanes, cache, keys and providers.",
                      "application/json");
+    write_key_paths(json);
     write_plain_path(json, "/healthz", "healthz", "200 as long as the process answers.",
                      "application/json");
     write_plain_path(json, "/readyz", "readyz", "200 when a search can be served.",
@@ -376,6 +378,7 @@ std::string render_openapi(std::string_view version) {
     write_hit_schema(json);
     write_attempt_schema(json);
     write_problem_schema(json);
+    write_key_schemas(json);
     json.end_object().end_object();
     json.key("security").begin_array();
     json.begin_object().end_object();

@@ -151,30 +151,13 @@ std::optional<Error> check_accept(const io::HttpRequest& request) {
                  {}};
 }
 
-// Nothing when the body may be JSON: it says so, or says nothing.
-std::optional<Error> check_content_type(const io::HttpRequest& request) {
-    const auto header = request.header("Content-Type");
-    if (!header || header->empty()) {
-        return std::nullopt;
-    }
-    const std::string type = to_lower(trim(header->substr(0, header->find(';'))));
-    if (type == "application/json" || type == "text/json" ||
-        (type.starts_with("application/") && type.ends_with("+json"))) {
-        return std::nullopt;
-    }
-    return Error{Code::kUnsupportedMediaType,
-                 Blame::kCaller,
-                 "the body must be JSON; send the header 'Content-Type: application/json'",
-                 {}};
-}
-
 }  // namespace
 
 SearchDoor::SearchDoor(web::Search& search, access::Access& access, const Clock& clock)
     : search_(search), access_(access), clock_(clock) {}
 
 io::HttpReply SearchDoor::post(const io::HttpRequest& request) {
-    if (auto error = check_content_type(request)) {
+    if (auto error = check_json_body(request)) {
         return problem(*error, request.context.id);
     }
     return serve(parse_search_json(request.body), request);

@@ -22,9 +22,6 @@ using web::SearchRequest;
 // Of a body. The server has bounded its size by server.max_body_bytes before it gets here.
 constexpr JsonLimits kBodyLimits{.max_bytes = std::size_t{1} << 30, .max_depth = 8};
 
-// What is shown of a name that is not known.
-constexpr std::size_t kMaxShownBytes = 40;
-
 const SearchField* find_field(std::string_view name) {
     for (const SearchField& field : search_fields()) {
         if (field.name == name) {
@@ -32,15 +29,6 @@ const SearchField* find_field(std::string_view name) {
         }
     }
     return nullptr;
-}
-
-// A name from the wire, fit to be shown in a message.
-std::string shown(std::string_view name) {
-    std::string text;
-    for (char c : name.substr(0, kMaxShownBytes)) {
-        text.push_back(c >= 0x20 && c < 0x7f && c != '\'' ? c : '?');
-    }
-    return "'" + text + "'";
 }
 
 // What other search services call some of our fields.
@@ -80,7 +68,7 @@ Error unknown_field(std::string_view name) {
     for (const SearchField& field : search_fields()) {
         known.push_back(field.name);
     }
-    std::string message = "unknown field " + shown(name);
+    std::string message = "unknown field " + shown_name(name);
     auto guess = name_elsewhere(name);
     if (!guess) {
         guess = nearest(name, known);

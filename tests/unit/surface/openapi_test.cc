@@ -1,11 +1,14 @@
 // The description of the API agrees with what is parsed, routed and answered.
 #include "surface/rest/openapi.h"
 
+#include "base/text.h"
 #include "request.h"
+#include "support/fake_key_store.h"
 #include "support/web_harness.h"
 #include "surface/all.h"
 #include "surface/common/errors.h"
 #include "surface/rest/search_fields.h"
+#include "web/key_watch.h"
 
 #include <gtest/gtest.h>
 
@@ -74,9 +77,14 @@ TEST_F(OpenapiTest, DescribesEveryRoute) {
         }
     }
     std::set<std::string> routed;
-    for (const Route& route : all_routes(search, ops)) {
+    test::FakeKeyStore store(h.clock);
+    web::KeyWatch watch(store, h.keys, h.clock, h.log, h.metrics);
+    web::KeyAdmin admin(h.io.get_executor(), store, watch, h.keys, h.http, h.clock,
+                        [&h] { return h.web.config(); });
+    KeysDoor keys(admin, h.access, h.clock);
+    for (const Route& route : all_routes(search, ops, keys)) {
         if (!route.admin_socket_only) {
-            routed.insert((route.method == io::Method::kGet ? "get " : "post ") + route.path);
+            routed.insert(to_lower(to_string(route.method)) + " " + route.path);
         }
     }
     EXPECT_EQ(described, routed);

@@ -1,0 +1,235 @@
+#include "surface/rest/key_request.h"
+
+#include "base/json.h"
+#include "base/text.h"
+#include "surface/common/responses.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::surface {
+
+namespace {
+
+using web::KeyQuota;
+
+// The server has bounded the size of a body by server.max_body_bytes before it gets here.
+constexpr JsonLimits kBodyLimits{.max_bytes = std::size_t{1} << 30, .max_depth = 4};
+
+template <class Target>
+struct Field {
+    std::string_view name;
+    Status (*apply)(Target& target, const JsonValue& value);
+};
+
+Error wrong(std::string_view field, std::string_view expected) {
+    return invalid_request(std::string(field) + ": expected " + std::string(expected));
+}
+
+Error unknown_name(std::string_view name, std::vector<std::string_view> known) {
+    std::string message = "unknown field " + shown_name(name);
+    if (const auto guess = nearest(name, known)) {
+        message += "; did you mean '" + std::string(*guess) + "'?";
+    }
+    return invalid_request(std::move(message));
+}
+
+Result<std::string> text_of(std::string_view field, const JsonValue& value) {
+    const auto text = value.as_string();
+    if (!text) {
+        return wrong(field, "a text");
+    }
+    return std::string(*text);
+}
+
+Result<std::int64_t> number_of(std::string_view field, const JsonValue& value, std::int64_t max) {
+    const auto number = value.as_integer();
+    if (!number || *number < 1 || *number > max) {
+        return wrong(field, "a whole number from 1 to " + std::to_string(max));
+    }
+    return *number;
+}
+
+Result<std::uint32_t> weight_of(const JsonValue& value) {
+    TRY(const std::int64_t number, number_of("weight", value, web::kMaxKeyWeight));
+    return static_cast<std::uint32_t>(number);
+}
+
+// null: no bound of its own.
+Result<std::optional<std::uint32_t>> max_in_flight_of(const JsonValue& value) {
+    if (value.is_null()) {
+        return std::optional<std::uint32_t>();
+    }
+    TRY(const std::int64_t number, number_of("max_in_flight", value, web::kMaxKeyInFlight));
+    return std::optional(static_cast<std::uint32_t>(number));
+}
+
+// null: none.
+Result<std::optional<KeyQuota>> quota_of(const JsonValue& value) {
+    if (value.is_null()) {
+        return std::optional<KeyQuota>();
+    }
+    constexpr std::string_view kForm = "{\"limit\": 1000, \"per\": \"day\"}, or null for none";
+    if (!value.is_object()) {
+        return wrong("quota", kForm);
+    }
+    KeyQuota quota;
+    bool has_limit = false;
+    bool has_per = false;
+    for (const auto& [name, member] : value.members()) {
+        if (name == "limit") {
+            TRY(quota.limit, number_of("quota.limit", member, web::kMaxKeyQuota));
+            has_limit = true;
+        } else if (name == "per") {
+            const auto per = web::parse_quota_period(member.as_string().value_or(""));
+            if (!per) {
+                return wrong("quota.per", "one of: day month total");
+            }
+            quota.per = *per;
+            has_per = true;
+        } else {
+            return unknown_name(name, {"limit", "per"});
+        }
+    }
+    if (!has_limit || !has_per) {
+        return wrong("quota", kForm);
+    }
+    return std::optional(quota);
+}
+
+// Every member by the row of its name, each at most once.
+template <class Target>
+Status read_object(std::string_view body, std::span<const Field<Target>> fields, Target& target) {
+    // Not kept for the next body: its buffers hold a secret.
+    JsonReader reader(kBodyLimits);
+    TRY(const JsonValue root, reader.parse(body));
+    if (!root.is_object()) {
+        return invalid_request("expected a JSON object");
+    }
+    std::vector<std::string_view> seen;
+    for (const auto& [name, value] : root.members()) {
+        const auto field = std::find_if(fields.begin(), fields.end(),
+                                        [&](const auto& row) { return row.name == name; });
+        if (field == fields.end()) {
+            std::vector<std::string_view> known;
+            for (const auto& row : fields) {
+                known.push_back(row.name);
+            }
+            return unknown_name(name, std::move(known));
+        }
+        if (std::find(seen.begin(), seen.end(), field->name) != seen.end()) {
+            return invalid_request(std::string(field->name) + ": given twice");
+        }
+        seen.push_back(field->name);
+        TRY_STATUS(field->apply(target, value));
+    }
+    return {};
+}
+
+// A row whose value is read by `Read` and kept in `Member`.
+template <class Target, auto Read, auto Member>
+Status keep(Target& target, const JsonValue& value) {
+    TRY(auto read, Read(value));
+    std::invoke(Member, target) = std::move(read);
+    return {};
+}
+
+Status keep_secret(web::NewKey& key, const JsonValue& value) {
+    TRY(std::string text, text_of("secret", value));
+    key.secret = Secret(std::move(text));
+    return {};
+}
+
+Result<std::string> provider_of(const JsonValue& value) {
+    return text_of("provider", value);
+}
+Result<std::string> label_of(const JsonValue& value) {
+    return text_of("label", value);
+}
+Result<std::string> account_of(const JsonValue& value) {
+    return text_of("account", value);
+}
+Result<std::string> engine_id_of(const JsonValue& value) {
+    return text_of("engine_id", value);
+}
+
+constexpr Field<web::NewKey> kNewKeyFields[] = {
+    {"provider", keep<web::NewKey, provider_of, &web::NewKey::provider>},
+    {"secret", keep_secret},
+    {"label", keep<web::NewKey, label_of, &web::NewKey::label>},
+    {"account", keep<web::NewKey, account_of, &web::NewKey::account>},
+    {"weight", keep<web::NewKey, weight_of, &web::NewKey::weight>},
+    {"max_in_flight", keep<web::NewKey, max_in_flight_of, &web::NewKey::max_in_flight>},
+    {"quota", keep<web::NewKey, quota_of, &web::NewKey::quota>},
+    {"engine_id", keep<web::NewKey, engine_id_of, &web::NewKey::engine_id>},
+};
+
+Status keep_state(web::KeyChange& change, const JsonValue& value) {
+    const std::string_view word = value.as_string().value_or("");
+    for (const auto state : {web::KeyState::kActive, web::KeyState::kDisabled}) {
+        if (word == to_string(state)) {
+            change.patch.state = state;
+            return {};
+        }
+    }
+    return wrong("state", "active or disabled");
+}
+
+Status keep_clear_penalty(web::KeyChange& change, const JsonValue& value) {
+    const auto boolean = value.as_boolean();
+    if (!boolean) {
+        return wrong("clear_penalty", "true or false");
+    }
+    change.clear_penalty = *boolean;
+    return {};
+}
+
+template <auto Read, auto Member>
+Status keep_in_patch(web::KeyChange& change, const JsonValue& value) {
+    return keep<web::KeyPatch, Read, Member>(change.patch, value);
+}
+
+constexpr Field<web::KeyChange> kChangeFields[] = {
+    {"state", keep_state},
+    {"weight", keep_in_patch<weight_of, &web::KeyPatch::weight>},
+    {"label", keep_in_patch<label_of, &web::KeyPatch::label>},
+    {"account", keep_in_patch<account_of, &web::KeyPatch::account>},
+    {"quota", keep_in_patch<quota_of, &web::KeyPatch::quota>},
+    {"max_in_flight", keep_in_patch<max_in_flight_of, &web::KeyPatch::max_in_flight>},
+    {"engine_id", keep_in_patch<engine_id_of, &web::KeyPatch::engine_id>},
+    {"clear_penalty", keep_clear_penalty},
+};
+
+}  // namespace
+
+Result<web::NewKey> parse_new_key(std::string_view body) {
+    web::NewKey key;
+    TRY_STATUS(read_object<web::NewKey>(body, kNewKeyFields, key));
+    if (key.provider.empty()) {
+        return invalid_request("provider: required");
+    }
+    if (key.secret.empty()) {
+        return invalid_request("secret: required");
+    }
+    TRY_STATUS(validate(key));
+    return key;
+}
+
+Result<web::KeyChange> parse_key_change(std::string_view body) {
+    web::KeyChange change;
+    TRY_STATUS(read_object<web::KeyChange>(body, kChangeFields, change));
+    if (change.patch.changes_nothing() && !change.clear_penalty) {
+        return invalid_request(
+            "expected at least one of: state, weight, label, account, quota, max_in_flight, "
+            "engine_id, clear_penalty");
+    }
+    TRY_STATUS(validate(change.patch));
+    return change;
+}
+
+}  // namespace sluice::surface

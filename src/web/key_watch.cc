@@ -1,0 +1,127 @@
+#include "web/key_watch.h"
+
+#include "web/metrics.h"
+
+#include <array>
+#include <utility>
+
+namespace sluice::web {
+
+namespace {
+
+constexpr std::array<std::string_view, 6> kStatuses = {"available",   "cooling",   "exhausted",
+                                                       "quarantined", "saturated", "disabled"};
+
+std::array<std::uint32_t, kStatuses.size()> by_status(const KeyCounts& counts) {
+    return {counts.available,   counts.cooling,   counts.exhausted,
+            counts.quarantined, counts.saturated, counts.disabled};
+}
+
+}  // namespace
+
+KeyWatch::KeyWatch(KeyStore& store, KeyPool& pool, Clock& clock, const obs::Log& log,
+                   obs::Metrics& metrics)
+    : store_(store),
+      pool_(pool),
+      clock_(clock),
+      log_(log),
+      metrics_(metrics),
+      failures_(metrics.counter(kKeyStoreFailures)),
+      failure_lines_(1, Millis{60'000}) {}
+
+Task<Status> KeyWatch::refresh() {
+    CO_TRY(const std::uint64_t revision, co_await store_.revision());
+    if (loaded_revision_ == revision) {
+        co_return Status();
+    }
+    CO_TRY(const KeySet set, co_await store_.load());
+    // Another refresh may have been quicker, with a newer set.
+    if (loaded_revision_ && *loaded_revision_ >= set.revision) {
+        co_return Status();
+    }
+    loaded_revision_ = set.revision;
+    pool_.apply(set.keys, set.usage);
+    publish_counts();
+    co_return Status();
+}
+
+Task<Status> KeyWatch::save_usage() {
+    for (KeyUsage& usage : pool_.runtime().take_changed_usage()) {
+        std::string id = usage.id;
+        unsaved_.insert_or_assign(std::move(id), std::move(usage));
+    }
+    if (unsaved_.empty()) {
+        co_return Status();
+    }
+    std::vector<KeyUsage> rows;
+    for (auto& [id, usage] : std::exchange(unsaved_, {})) {
+        rows.push_back(std::move(usage));
+    }
+    std::vector<KeyUsage> sent = rows;
+    Status saved = co_await store_.save_usage(std::move(sent));
+    if (!saved.ok()) {
+        for (KeyUsage& usage : rows) {
+            std::string id = usage.id;
+            unsaved_.try_emplace(std::move(id), std::move(usage));  // what came since is newer
+        }
+    }
+    co_return saved;
+}
+
+Task<void> KeyWatch::run() {
+    for (;;) {
+        co_await clock_.sleep_until(clock_.now() + kKeyPollInterval);
+        Status status = co_await refresh();
+        if (status.ok()) {
+            status = co_await save_usage();
+        }
+        note(status);
+        publish_counts();
+    }
+}
+
+void KeyWatch::note(const Status& status) {
+    if (!status.ok() && status.error().code == Code::kCancelled) {
+        return;
+    }
+    if (status.ok() != store_answers_) {
+        store_answers_ = status.ok();
+        if (status.ok()) {
+            log_.info("key_store_back");
+        }
+    }
+    if (status.ok()) {
+        return;
+    }
+    failures_.add();
+    std::uint64_t suppressed = 0;
+    if (failure_lines_.allow(clock_.now(), suppressed)) {
+        log_.warn("key_store_failed", {{"code", to_string(status.error().code)},
+                                       {"reason", status.error().message},
+                                       {"suppressed", suppressed}});
+    }
+}
+
+void KeyWatch::publish_counts() {
+    const std::map<std::string, KeyCounts> counts = pool_.counts();
+    for (const auto& [provider, unused] : counts) {
+        Gauges& gauges = gauges_[provider];
+        if (gauges.by_status.empty()) {
+            for (const std::string_view status : kStatuses) {
+                gauges.by_status.push_back(metrics_.gauge(kKeys, {provider, std::string(status)}));
+            }
+            gauges.in_flight = metrics_.gauge(kKeyCalls, {provider});
+        }
+    }
+    for (const auto& [provider, gauges] : gauges_) {
+        const auto found = counts.find(provider);
+        const KeyCounts now = found == counts.end() ? KeyCounts{} : found->second;
+        const auto values = by_status(now);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+            gauges.by_status[i].set(values[i]);
+        }
+        gauges.in_flight.set(now.in_flight);
+    }
+}
+
+}  // namespace sluice::web

@@ -1,0 +1,68 @@
+// Keeps the pool that leases keys true to the store that keeps them, and the store's counts of
+// calls true to the pool.
+#pragma once
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/task.h"
+#include "obs/log.h"
+#include "obs/metrics.h"
+#include "web/key_store.h"
+#include "web/keys.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sluice::web {
+
+inline constexpr Millis kKeyPollInterval{1'000};
+
+// Belongs to the control loop. A change by another process is in force within kKeyPollInterval and
+// the time of a query; who changes keys in this process calls refresh() afterwards, and the change
+// is in force when that returns.
+class KeyWatch {
+ public:
+    // References outlive it.
+    KeyWatch(KeyStore& store, KeyPool& pool, Clock& clock, const obs::Log& log,
+             obs::Metrics& metrics);
+
+    // Fills the pool if the store's revision is not the one it was filled at. On an error the pool
+    // stays as it is.
+    Task<Status> refresh();
+
+    // Writes what was counted since the last time. On an error it is written with the next.
+    Task<Status> save_usage();
+
+    // Both of these, and the gauges, for ever; ends by cancellation. While the store is away the
+    // keys last known stay in force, which is logged and counted.
+    Task<void> run();
+
+    // What the last turn of run() met: false while the store is away.
+    bool store_answers() const { return store_answers_; }
+
+ private:
+    struct Gauges {
+        std::vector<obs::Gauge> by_status;
+        obs::Gauge in_flight;
+    };
+
+    void note(const Status& status);
+    void publish_counts();
+
+    KeyStore& store_;
+    KeyPool& pool_;
+    Clock& clock_;
+    const obs::Log& log_;
+    obs::Metrics& metrics_;
+    obs::Counter failures_;
+    obs::LogLimiter failure_lines_;
+    bool store_answers_ = true;
+    std::optional<std::uint64_t> loaded_revision_ = {};
+    std::map<std::string, KeyUsage> unsaved_;  // by id
+    std::map<std::string, Gauges> gauges_;     // by provider
+};
+
+}  // namespace sluice::web

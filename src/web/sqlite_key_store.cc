@@ -1,0 +1,411 @@
+#include "web/sqlite_key_store.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <utility>
+
+namespace sluice::web {
+
+namespace {
+
+using io::SqliteBlob;
+using io::SqliteConnection;
+using io::SqliteStatement;
+using io::SqliteTransaction;
+using Vault = std::shared_ptr<const KeyVault>;
+
+// Instants are milliseconds since 1970. The digest recognises a key without its text; of a key that
+// was removed nothing else is kept. One row holds the revision, so that a poll reads one page, and
+// one says which secrets key everything was sealed with.
+constexpr std::array kSchema = {
+    io::SqliteMigration{R"sql(
+        CREATE TABLE provider_key (
+            id TEXT PRIMARY KEY,
+            provider TEXT NOT NULL,
+            label TEXT NOT NULL,
+            account TEXT NOT NULL,
+            last4 TEXT NOT NULL,
+            state TEXT NOT NULL CHECK (state IN ('active', 'disabled')),
+            weight INTEGER NOT NULL,
+            max_in_flight INTEGER,
+            quota_limit INTEGER,
+            quota_per TEXT CHECK (quota_per IN ('day', 'month', 'total')),
+            engine_id TEXT NOT NULL,
+            created_at INTEGER NOT NULL,
+            digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
+            vault_key_id TEXT NOT NULL,
+            sealed BLOB NOT NULL,
+            used INTEGER NOT NULL DEFAULT 0,
+            used_since INTEGER NOT NULL DEFAULT 0,
+            CHECK ((quota_limit IS NULL) = (quota_per IS NULL))
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE removed_key (
+            digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
+            removed_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE key_revision (
+            row INTEGER PRIMARY KEY CHECK (row = 1),
+            revision INTEGER NOT NULL
+        ) STRICT;
+        INSERT INTO key_revision VALUES (1, 0);
+        CREATE TABLE key_vault (
+            row INTEGER PRIMARY KEY CHECK (row = 1),
+            key_id TEXT NOT NULL,
+            check_value BLOB NOT NULL
+        ) STRICT;
+    )sql"},
+};
+
+// Hexadecimal digits of a key's id: enough to tell 20,000 keys apart, few enough to read.
+constexpr std::size_t kKeyIdDigits = 12;
+
+// What is sealed to notice another secrets key, and for what.
+constexpr std::string_view kCheckText = "the keys of this gateway";
+constexpr std::string_view kCheckPurpose = "vault";
+
+using Stamp = std::chrono::time_point<std::chrono::system_clock, Millis>;
+
+std::int64_t to_stored(WallTime time) {
+    return std::chrono::floor<Millis>(time).time_since_epoch().count();
+}
+
+WallTime from_stored(std::int64_t milliseconds) {
+    return Stamp(Millis(milliseconds));
+}
+
+std::string_view bytes_of(const Sha256& digest) {
+    return {reinterpret_cast<const char*>(digest.data()), digest.size()};
+}
+
+constexpr std::string_view kSelect =
+    "SELECT id, provider, label, account, last4, state, weight, max_in_flight, quota_limit,"
+    " quota_per, engine_id, created_at, sealed, used, used_since"
+    " FROM provider_key ORDER BY created_at, id";
+constexpr std::string_view kSelectOne =
+    "SELECT id, provider, label, account, last4, state, weight, max_in_flight, quota_limit,"
+    " quota_per, engine_id, created_at FROM provider_key WHERE id = ?1";
+
+// The first twelve columns of either query.
+KeyRecord read_record(const SqliteStatement& row) {
+    KeyRecord record;
+    record.id = row.text(0);
+    record.provider = row.text(1);
+    record.label = row.text(2);
+    record.account = row.text(3);
+    record.last4 = row.text(4);
+    record.state = row.text(5) == "disabled" ? KeyState::kDisabled : KeyState::kActive;
+    record.weight = static_cast<std::uint32_t>(row.integer(6));
+    if (const auto bound = row.optional_integer(7)) {
+        record.max_in_flight = static_cast<std::uint32_t>(*bound);
+    }
+    if (const auto limit = row.optional_integer(8)) {
+        record.quota = KeyQuota{*limit, parse_quota_period(row.text(9)).value()};
+    }
+    record.engine_id = row.text(10);
+    record.created_at = from_stored(row.integer(11));
+    return record;
+}
+
+Status bump_revision(SqliteConnection& db) {
+    return db.execute("UPDATE key_revision SET revision = revision + 1");
+}
+
+Error not_found() {
+    // The id is not repeated: who mistakes it may have typed a whole key.
+    return Error{Code::kNotFound, Blame::kCaller, "there is no key of that id", {}};
+}
+
+KeyRecord record_of(const NewKey& key, const Sha256& digest, WallTime now) {
+    KeyRecord record;
+    record.id = to_hex(digest).substr(0, kKeyIdDigits);
+    record.provider = key.provider;
+    record.label = key.label;
+    record.account = key.account;
+    record.last4 = key.secret.last4();
+    record.weight = key.weight;
+    record.max_in_flight = key.max_in_flight;
+    record.quota = key.quota;
+    record.engine_id = key.engine_id;
+    record.created_at = std::chrono::floor<Millis>(now);
+    return record;
+}
+
+Status insert_key(SqliteConnection& db, const KeyVault& vault, Random& random, const NewKey& key,
+                  const Sha256& digest, const KeyRecord& record) {
+    TRY(const std::int64_t kept, db.integer("SELECT count(*) FROM provider_key"));
+    if (kept >= static_cast<std::int64_t>(kMaxKeys)) {
+        return Error{
+            Code::kConflict,
+            Blame::kCaller,
+            "there are " + std::to_string(kMaxKeys) + " keys, which is the most; remove one first",
+            {}};
+    }
+    const std::string sealed = vault.seal(key.secret, record.id, random);
+    std::optional<std::int64_t> limit;
+    std::optional<std::string_view> per;
+    if (record.quota) {
+        limit = record.quota->limit;
+        per = to_string(record.quota->per);
+    }
+    TRY_STATUS(db.change(
+        "INSERT INTO provider_key (id, provider, label, account, last4, state, weight,"
+        " max_in_flight, quota_limit, quota_per, engine_id, created_at, digest, vault_key_id,"
+        " sealed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+        {record.id, record.provider, record.label, record.account, record.last4,
+         to_string(record.state), record.weight, record.max_in_flight, limit, per, record.engine_id,
+         to_stored(record.created_at), SqliteBlob{bytes_of(digest)}, vault.key_id(),
+         SqliteBlob{sealed}}));
+    return {};
+}
+
+Result<bool> has_digest(SqliteConnection& db, std::string_view sql, const Sha256& digest) {
+    TRY(const std::int64_t found, db.integer(sql, {SqliteBlob{bytes_of(digest)}}));
+    return found > 0;
+}
+
+constexpr std::string_view kIsKept = "SELECT count(*) FROM provider_key WHERE digest = ?1";
+constexpr std::string_view kIsRemoved = "SELECT count(*) FROM removed_key WHERE digest = ?1";
+
+Result<KeyRecord> add_in_transaction(SqliteConnection& db, const KeyVault& vault, Random& random,
+                                     const NewKey& key, WallTime now) {
+    const Sha256 digest = vault.digest(key.provider, key.secret);
+    KeyRecord record = record_of(key, digest, now);
+    TRY(auto transaction, db.begin(SqliteTransaction::Mode::kImmediate));
+    TRY(const bool kept, has_digest(db, kIsKept, digest));
+    if (kept) {
+        return Error{Code::kConflict,
+                     Blame::kCaller,
+                     "this key of " + key.provider + " is there already, as " + record.id,
+                     {}};
+    }
+    TRY_STATUS(
+        db.change("DELETE FROM removed_key WHERE digest = ?1", {SqliteBlob{bytes_of(digest)}}));
+    TRY_STATUS(insert_key(db, vault, random, key, digest, record));
+    TRY_STATUS(bump_revision(db));
+    TRY_STATUS(transaction.commit());
+    return record;
+}
+
+Result<std::size_t> seed_in_transaction(SqliteConnection& db, const KeyVault& vault, Random& random,
+                                        const std::vector<NewKey>& keys, WallTime now) {
+    TRY(auto transaction, db.begin(SqliteTransaction::Mode::kImmediate));
+    std::size_t added = 0;
+    for (const NewKey& key : keys) {
+        const Sha256 digest = vault.digest(key.provider, key.secret);
+        TRY(const bool kept, has_digest(db, kIsKept, digest));
+        TRY(const bool removed, has_digest(db, kIsRemoved, digest));
+        if (!kept && !removed) {
+            // A millisecond apart, so that they stay in the order in which they are named.
+            const KeyRecord record = record_of(key, digest, now + Millis(added));
+            TRY_STATUS(insert_key(db, vault, random, key, digest, record));
+            added += 1;
+        }
+    }
+    if (added > 0) {
+        TRY_STATUS(bump_revision(db));
+        TRY_STATUS(transaction.commit());
+    }
+    return added;
+}
+
+Result<KeyRecord> read_one(SqliteConnection& db, const std::string& id) {
+    TRY(auto rows, db.query(kSelectOne, {id}));
+    TRY(const bool found, rows.next());
+    if (!found) {
+        return not_found();
+    }
+    return read_record(rows);
+}
+
+void apply_patch(KeyRecord& record, const KeyPatch& patch) {
+    record.state = patch.state.value_or(record.state);
+    record.label = patch.label.value_or(record.label);
+    record.account = patch.account.value_or(record.account);
+    record.weight = patch.weight.value_or(record.weight);
+    record.max_in_flight = patch.max_in_flight.value_or(record.max_in_flight);
+    record.quota = patch.quota.value_or(record.quota);
+    record.engine_id = patch.engine_id.value_or(record.engine_id);
+}
+
+Result<KeyRecord> patch_in_transaction(SqliteConnection& db, const std::string& id,
+                                       const KeyPatch& patch) {
+    TRY(auto transaction, db.begin(SqliteTransaction::Mode::kImmediate));
+    TRY(KeyRecord record, read_one(db, id));
+    apply_patch(record, patch);
+    std::optional<std::int64_t> limit;
+    std::optional<std::string_view> per;
+    if (record.quota) {
+        limit = record.quota->limit;
+        per = to_string(record.quota->per);
+    }
+    TRY_STATUS(
+        db.change("UPDATE provider_key SET state = ?2, label = ?3, account = ?4,"
+                  " weight = ?5, max_in_flight = ?6, quota_limit = ?7, quota_per = ?8,"
+                  " engine_id = ?9 WHERE id = ?1",
+                  {id, to_string(record.state), record.label, record.account, record.weight,
+                   record.max_in_flight, limit, per, record.engine_id}));
+    TRY_STATUS(bump_revision(db));
+    TRY_STATUS(transaction.commit());
+    return record;
+}
+
+Status remove_in_transaction(SqliteConnection& db, const std::string& id, WallTime now) {
+    TRY(auto transaction, db.begin(SqliteTransaction::Mode::kImmediate));
+    TRY_STATUS(
+        db.change("INSERT OR REPLACE INTO removed_key (digest, removed_at)"
+                  " SELECT digest, ?2 FROM provider_key WHERE id = ?1",
+                  {id, to_stored(now)}));
+    TRY(const std::int64_t removed, db.change("DELETE FROM provider_key WHERE id = ?1", {id}));
+    if (removed == 0) {
+        return not_found();
+    }
+    TRY_STATUS(bump_revision(db));
+    return transaction.commit();
+}
+
+Result<std::uint64_t> read_revision(SqliteConnection& db) {
+    TRY(const std::int64_t revision, db.integer("SELECT revision FROM key_revision"));
+    return static_cast<std::uint64_t>(revision);
+}
+
+Result<KeySet> load_in_transaction(SqliteConnection& db, const KeyVault& vault) {
+    // One snapshot: a revision with another one's keys would hide a change.
+    TRY(auto transaction, db.begin(SqliteTransaction::Mode::kDeferred));
+    KeySet set;
+    TRY(set.revision, read_revision(db));
+    TRY(auto rows, db.query(kSelect));
+    for (;;) {
+        TRY(const bool row, rows.next());
+        if (!row) {
+            return set;
+        }
+        StoredKey key;
+        key.record = read_record(rows);
+        Result<Secret> secret = vault.open(rows.blob(12), key.record.id);
+        if (!secret.ok()) {
+            return Error{Code::kUnavailable,
+                         Blame::kGateway,
+                         "the key " + key.record.id + " in " + db.path() +
+                             " can't be read: " + secret.error().message,
+                         {}};
+        }
+        key.secret = *std::move(secret);
+        if (rows.integer(13) > 0) {
+            set.usage.push_back({key.record.id, from_stored(rows.integer(14)), rows.integer(13)});
+        }
+        set.keys.push_back(std::move(key));
+    }
+}
+
+// The first to come says which secrets key this file belongs to; all others have to have the same.
+Status unlock_in_transaction(SqliteConnection& db, const KeyVault& vault, Random& random) {
+    TRY(auto transaction, db.begin(SqliteTransaction::Mode::kImmediate));
+    TRY(auto rows, db.query("SELECT key_id, check_value FROM key_vault"));
+    TRY(const bool known, rows.next());
+    if (known) {
+        const std::string theirs(rows.text(0));
+        const bool opens = vault.open(rows.blob(1), kCheckPurpose).ok();
+        if (theirs == vault.key_id() && opens) {
+            return {};
+        }
+        return Error{Code::kConflict,
+                     Blame::kCaller,
+                     db.path() + ": the keys in it were encrypted with the secrets key " + theirs +
+                         ", and this one is " + vault.key_id() +
+                         "; give the right one (setting secrets.key), or move the file away to "
+                         "begin without those keys",
+                     {}};
+    }
+    const std::string check = vault.seal(Secret(std::string(kCheckText)), kCheckPurpose, random);
+    TRY_STATUS(
+        db.change("INSERT INTO key_vault VALUES (1, ?1, ?2)", {vault.key_id(), SqliteBlob{check}}));
+    return transaction.commit();
+}
+
+Status save_usage_in_transaction(SqliteConnection& db, const std::vector<KeyUsage>& usage) {
+    TRY(auto transaction, db.begin(SqliteTransaction::Mode::kImmediate));
+    for (const KeyUsage& one : usage) {
+        TRY_STATUS(db.change("UPDATE provider_key SET used = ?2, used_since = ?3 WHERE id = ?1",
+                             {one.id, one.used, to_stored(one.period_start)}));
+    }
+    return transaction.commit();
+}
+
+}  // namespace
+
+io::SqliteSchema key_schema() {
+    return kSchema;
+}
+
+Result<bool> has_vault(io::SqliteConnection& db) {
+    TRY(const std::int64_t rows, db.integer("SELECT count(*) FROM key_vault"));
+    return rows > 0;
+}
+
+SqliteKeyStore::SqliteKeyStore(io::SqliteStore& store, KeyVault vault, const Clock& clock,
+                               Random& random)
+    : store_(store),
+      vault_(std::make_shared<const KeyVault>(std::move(vault))),
+      clock_(clock),
+      random_(random) {}
+
+Task<Status> SqliteKeyStore::unlock() {
+    auto work = [vault = vault_, random = &random_](SqliteConnection& db) {
+        return unlock_in_transaction(db, *vault, *random);
+    };
+    co_return co_await store_.run(std::move(work));
+}
+
+Task<Result<KeyRecord>> SqliteKeyStore::add(NewKey key) {
+    CO_TRY_STATUS(validate(key));
+    auto work = [vault = vault_, random = &random_, key = std::move(key),
+                 now = clock_.wall_now()](SqliteConnection& db) {
+        return add_in_transaction(db, *vault, *random, key, now);
+    };
+    co_return co_await store_.run(std::move(work));
+}
+
+Task<Result<std::size_t>> SqliteKeyStore::seed(std::vector<NewKey> keys) {
+    for (const NewKey& key : keys) {
+        SLUICE_ASSERT(validate(key).ok());
+    }
+    auto work = [vault = vault_, random = &random_, keys = std::move(keys),
+                 now = clock_.wall_now()](SqliteConnection& db) {
+        return seed_in_transaction(db, *vault, *random, keys, now);
+    };
+    co_return co_await store_.run(std::move(work));
+}
+
+Task<Result<KeyRecord>> SqliteKeyStore::patch(std::string id, KeyPatch patch) {
+    CO_TRY_STATUS(validate(patch));
+    auto work = [id = std::move(id), patch = std::move(patch)](SqliteConnection& db) {
+        return patch_in_transaction(db, id, patch);
+    };
+    co_return co_await store_.run(std::move(work));
+}
+
+Task<Status> SqliteKeyStore::remove(std::string id) {
+    auto work = [id = std::move(id), now = clock_.wall_now()](SqliteConnection& db) {
+        return remove_in_transaction(db, id, now);
+    };
+    co_return co_await store_.run(std::move(work));
+}
+
+Task<Result<KeySet>> SqliteKeyStore::load() {
+    auto work = [vault = vault_](SqliteConnection& db) { return load_in_transaction(db, *vault); };
+    co_return co_await store_.run(std::move(work));
+}
+
+Task<Result<std::uint64_t>> SqliteKeyStore::revision() {
+    co_return co_await store_.run(read_revision);
+}
+
+Task<Status> SqliteKeyStore::save_usage(std::vector<KeyUsage> usage) {
+    auto work = [usage = std::move(usage)](SqliteConnection& db) {
+        return save_usage_in_transaction(db, usage);
+    };
+    co_return co_await store_.run(std::move(work));
+}
+
+}  // namespace sluice::web

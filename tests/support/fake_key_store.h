@@ -1,0 +1,42 @@
+// A KeyStore in memory that a test takes away.
+#pragma once
+
+#include "base/clock.h"
+#include "web/key_store.h"
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace sluice::test {
+
+// Belongs to one executor.
+class FakeKeyStore final : public web::KeyStore {
+ public:
+    explicit FakeKeyStore(const Clock& clock) : clock_(clock) {}
+
+    Task<Status> unlock() override;
+    Task<Result<web::KeyRecord>> add(web::NewKey key) override;
+    Task<Result<std::size_t>> seed(std::vector<web::NewKey> keys) override;
+    Task<Result<web::KeyRecord>> patch(std::string id, web::KeyPatch patch) override;
+    Task<Status> remove(std::string id) override;
+    Task<Result<web::KeySet>> load() override;
+    Task<Result<std::uint64_t>> revision() override;
+    Task<Status> save_usage(std::vector<web::KeyUsage> usage) override;
+
+    bool away = false;  // every call fails
+    std::size_t usage_writes = 0;
+
+ private:
+    Status check() const;
+
+    const Clock& clock_;
+    std::uint64_t revision_ = 0;
+    std::vector<web::StoredKey> keys_;
+    std::set<std::string> removed_;
+    std::map<std::string, web::KeyUsage> usage_;
+};
+
+}  // namespace sluice::test
