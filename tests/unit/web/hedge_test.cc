@@ -195,6 +195,18 @@ TEST_F(HedgeTest, AllStalledEndsInTime) {
     EXPECT_EQ(failed(reply).error.blame, Blame::kProvider);
 }
 
+// A client that leaves before its provider is slow ends the one call, and no second one begins.
+TEST_F(HedgeTest, LeavingEarlyStartsNothing) {
+    upstream(answers_in(9s), answers_in(9s));
+    const auto client = h.start(hedged());
+    h.run_for(1s);
+    h.hang_up(*client);
+    h.run();
+    EXPECT_EQ(h.http.calls(), 1u);
+    EXPECT_EQ(h.http.under_way(), 0u);
+    EXPECT_EQ(hedges("started"), 0.0);
+}
+
 // The last client to leave ends both calls.
 TEST_F(HedgeTest, LeavingEndsBothCalls) {
     upstream(answers_in(9s), answers_in(9s));

@@ -183,6 +183,42 @@ TEST_F(MergeTest, WidthIsKeptAndFailuresAreReplaced) {
               (std::vector<std::string>{"serper:server_error", "tavily:success"}));
 }
 
+// Once somebody has answered, a failure is not made good by asking one more: that would cost a call
+// that nobody waits for.
+TEST_F(MergeTest, NobodyIsAskedAfterTheFirstAnswer) {
+    WebConfig config = test::harness_config();
+    config.route_fast = {"serper", "tavily", "exa"};
+    config.merge.providers = 2;
+    h.web.reconfigure(config);
+    h.add_key("exa", "exa-key-number-one");
+    upstream([](const io::ClientRequest& request) { return test::ok_answer(request); },
+             [](const io::ClientRequest&) { return after(100ms, test::status_answer(500)); });
+    EXPECT_EQ(trail(served(h.search(merged())).attempts),
+              (std::vector<std::string>{"serper:success", "tavily:server_error"}));
+}
+
+// One that can't be asked at all is made good, even then.
+TEST_F(MergeTest, WhoCanNotBeAskedIsReplaced) {
+    WebConfig config = test::harness_config();
+    config.route_fast = {"exa", "serper", "tavily"};
+    config.merge.providers = 2;
+    h.web.reconfigure(config);
+    EXPECT_EQ(trail(served(h.search(merged())).attempts),
+              (std::vector<std::string>{"exa:skipped_no_key", "serper:success", "tavily:success"}));
+}
+
+// That holds when the other one answered without a call, from what it had answered before.
+TEST_F(MergeTest, WhoCanNotBeAskedIsReplacedBesideAKeptResult) {
+    WebConfig config = test::harness_config();
+    config.route_fast = {"serper", "exa", "tavily"};
+    config.merge.providers = 2;
+    h.web.reconfigure(config);
+    h.search(h.request("kiln"));
+    EXPECT_EQ(trail(served(h.search(merged("kiln"))).attempts),
+              (std::vector<std::string>{"serper:success", "exa:skipped_no_key", "tavily:success"}));
+    EXPECT_EQ(h.http.calls(), 2u);
+}
+
 // The last client to leave ends every call at once, and no key pays for it.
 TEST_F(MergeTest, LeavingEndsEveryCall) {
     upstream([](const io::ClientRequest&) { return stalled(); },

@@ -98,6 +98,19 @@ TEST_F(RatesTest, NoTurnAtAllIsOurOwnBound) {
     EXPECT_EQ(h.http.started_late(), 0u);
 }
 
+// When there is room again is told by those that have a rate, not by those that could not be asked.
+TEST_F(RatesTest, RoomIsThereWithTheFirstTurn) {
+    h.rest_key("tavily", KeyStatus::kQuarantined, 900s);
+    std::vector<std::shared_ptr<WebHarness::Client>> clients;
+    for (int i = 0; i < 4; ++i) {
+        clients.push_back(h.start(ask_serper(h, "query " + std::to_string(i))));
+    }
+    h.run();
+    const SearchReply reply = h.search(h.request("one too many"));
+    EXPECT_EQ(failed(reply).error.code, Code::kOverloaded);
+    EXPECT_EQ(failed(reply).error.retry_after, Millis(12'000));
+}
+
 // A client that leaves while it waits gives its turn back.
 TEST_F(RatesTest, LeavingGivesTheTurnBack) {
     h.search(ask_serper(h, "first"));
@@ -107,6 +120,27 @@ TEST_F(RatesTest, LeavingGivesTheTurnBack) {
     h.run();
     const SearchReply reply = h.search(ask_serper(h, "third"));
     EXPECT_EQ(served(reply).attempts.at(0).waited, 3000ms);
+}
+
+// A call that never left, since it could not even be sent, gives its turn back, and says nothing
+// against the provider or the key.
+TEST_F(RatesTest, CallThatNeverLeftGivesTheTurnBack) {
+    h.http.set_responder([](const io::ClientRequest& request) {
+        FakeAnswer answer = test::ok_answer(request);
+        if (is_serper(request)) {
+            answer.error = Error{Code::kInvalidRequest, Blame::kGateway, "not a URL", {}};
+        }
+        return answer;
+    });
+    for (int i = 0; i < 5; ++i) {
+        const SearchReply reply = h.search(h.request("query " + std::to_string(i)));
+        EXPECT_EQ(served(reply).attempts.at(0).blame, Blame::kGateway);
+        EXPECT_EQ(served(reply).attempts.at(0).waited, 0ms);
+    }
+    EXPECT_EQ(h.key_counts("serper").available, 1u);
+    for (const auto& provider : h.overview().providers) {
+        EXPECT_EQ(provider.circuit.state, guard::CircuitState::kClosed);
+    }
 }
 
 // Waiting is for calls that could be made: not for a provider whose keys are all refused.
