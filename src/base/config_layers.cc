@@ -16,14 +16,6 @@ using Layer = ConfigPlace::Layer;
 constexpr std::string_view kEnvPrefix = "SLUICE__";
 constexpr std::string_view kEnvSeparator = "__";
 
-std::string to_upper(std::string_view text) {
-    std::string upper(text);
-    for (char& c : upper) {
-        c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
-    }
-    return upper;
-}
-
 // The last part of a path, and what is before it.
 std::string_view leaf_of(std::string_view path) {
     return path.substr(path.rfind('.') + 1);

@@ -20,6 +20,10 @@ constexpr char lower(char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
 }
 
+constexpr char upper(char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
+}
+
 constexpr int hex_value(char c) {
     if (c >= '0' && c <= '9') {
         return c - '0';
@@ -101,6 +105,12 @@ std::string to_lower(std::string_view text) {
     std::string lowered(text);
     std::transform(lowered.begin(), lowered.end(), lowered.begin(), lower);
     return lowered;
+}
+
+std::string to_upper(std::string_view text) {
+    std::string raised(text);
+    std::transform(raised.begin(), raised.end(), raised.begin(), upper);
+    return raised;
 }
 
 bool equals_ignoring_case(std::string_view a, std::string_view b) {

@@ -12,6 +12,7 @@ namespace sluice {
 // Without leading and trailing ASCII white space.
 std::string_view trim(std::string_view text);
 std::string to_lower(std::string_view text);
+std::string to_upper(std::string_view text);
 bool equals_ignoring_case(std::string_view a, std::string_view b);
 bool contains_ignoring_case(std::string_view text, std::string_view part);
 

@@ -19,12 +19,15 @@
 
 namespace sluice::io {
 
-// A request to an upstream. The URL and the secret headers never reach a log.
+// A request to an upstream. The URL and what is secret never reach a log.
 struct ClientRequest {
     Method method = Method::kGet;
     std::string url;                                           // http or https, absolute
     std::vector<std::pair<std::string, std::string>> headers;  // name, value
     std::vector<std::pair<std::string, Secret>> secret_headers;
+    // Parameters that are added to the URL's query part when it is sent, and never stand in `url`:
+    // for services that take their key there. Names need no encoding.
+    std::vector<std::pair<std::string, Secret>> secret_query;
     std::string body;
     std::string proxy;   // http://, https://, socks5://, socks5h://; empty: direct
     Instant deadline{};  // the transfer is freed then, whatever its state

@@ -52,6 +52,24 @@ bool is_header_value(std::string_view value) {
     return value.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
 }
 
+// The URL with the parameters that are secret.
+Secret whole_url(const ClientRequest& request) {
+    std::size_t bytes = request.url.size();
+    for (const auto& [name, value] : request.secret_query) {
+        bytes += name.size() + 3 * value.reveal().size() + 2;
+    }
+    std::string url;
+    url.reserve(bytes);  // so that it never moves: what it left behind would not be wiped
+    url = request.url;
+    char separator = request.url.find('?') == std::string::npos ? '?' : '&';
+    for (const auto& [name, value] : request.secret_query) {
+        const Secret encoded(percent_encode(value.reveal()));
+        url.append(1, separator).append(name).append(1, '=').append(encoded.reveal());
+        separator = '&';
+    }
+    return Secret(std::move(url));
+}
+
 // What people read in place of a CURLcode. libcurl's own texts are as safe (they never hold a URL),
 // but theirs for these speak to programmers.
 std::string describe(CURLcode code) {
@@ -168,7 +186,8 @@ HttpTransfer::~HttpTransfer() {
 
 Status HttpTransfer::prepare(ClientRequest request) {
     request_ = std::move(request);
-    if (request_.url.size() > kMaxUrlBytes) {
+    url_ = whole_url(request_);
+    if (url_.reveal().size() > kMaxUrlBytes) {
         return refuse("the upstream's URL is too long");
     }
     if (!starts_with_any(request_.url, {"http://", "https://"})) {
@@ -183,7 +202,8 @@ Status HttpTransfer::prepare(ClientRequest request) {
     }
     max_body_bytes_ = std::min(request_.max_response_bytes, config_.max_response_bytes);
     apply_config();
-    set(easy_, CURLOPT_URL, request_.url.c_str());
+    // Terminated, as all of a string. libcurl copies it and frees the copy with the next reset.
+    set(easy_, CURLOPT_URL, url_.reveal().data());
     set(easy_, CURLOPT_PROXY, request_.proxy.c_str());
     if (request_.method != Method::kHead) {
         // Refuses a declared length at once; what is not declared is counted as it comes.
@@ -401,6 +421,7 @@ bool HttpTransfer::proxy_is_at_fault(int code) const {
 void HttpTransfer::clear() {
     curl_easy_reset(easy_);
     lines_->wipe();
+    url_ = Secret();
     request_ = ClientRequest();
     response_ = ClientResponse();
     max_body_bytes_ = 0;

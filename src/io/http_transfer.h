@@ -73,6 +73,7 @@ class HttpTransfer {
     const HttpClientConfig& config_;
     void* easy_;  // CURL*
     ClientRequest request_;
+    Secret url_;  // the request's with what is secret in it
     std::unique_ptr<HeaderLines> lines_;
     ClientResponse response_;
     std::size_t max_body_bytes_ = 0;

@@ -183,7 +183,8 @@ Verdict completed(Verdict verdict, const Asked& asked, const io::ClientResponse&
     if (words.empty()) {
         words = our_words(response.status, body.kind);
     }
-    verdict.detail = safe_detail(words, asked.key.secret, asked.request.query);
+    const QueryText& query = asked.query != nullptr ? *asked.query : asked.request.query;
+    verdict.detail = safe_detail(words, asked.key.secret, query);
     return verdict;
 }
 

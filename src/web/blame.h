@@ -40,8 +40,9 @@ BlameTables blame_tables();
 // A call as it was made: what its answer is judged against. Refers to objects of the caller.
 struct Asked {
     const Provider& provider;
-    const SearchRequest& request;
+    const SearchRequest& request;  // as it was sent
     const ProviderKey& key;
+    const QueryText* query = nullptr;  // the caller's, where more was sent; null: it is the same
 };
 
 // Reads `response` with `reader` (one per thread; what it read before becomes invalid). `wall_now`

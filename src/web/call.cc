@@ -145,8 +145,9 @@ Task<CallResult> ProviderCall::run(Candidate candidate, const WebConfig& config,
                                    std::vector<KeyIndex>& tried_keys) {
     ProviderState& state = *candidate.state;
     const Provider& provider = state.provider();
-    if (auto constraint = unmet_constraint(provider.spec().can, request)) {
-        co_return passed_over(state, Outcome::kSkippedCapability, std::string(*constraint));
+    const CallPlan plan = plan_call(provider.spec(), request);
+    if (const auto unmet = plan.unmet()) {
+        co_return passed_over(state, Outcome::kSkippedCapability, std::string(*unmet));
     }
     const Instant begun = clock_.now();
     if (state.rests_until(begun)) {
@@ -203,36 +204,59 @@ Task<CallResult> ProviderCall::run(Candidate candidate, const WebConfig& config,
         wait = std::chrono::duration_cast<Millis>(clock_.now() - begun);
     }
     tried_keys.push_back(lease->index());
+    if (provider.spec().needs_engine && lease->key().engine_id.empty() &&
+        candidate.settings->engine_id.empty()) {
+        CallResult useless = no_engine(state, *lease);
+        std::move(*lease).refund();
+        co_return useless;
+    }
+    const Call call{provider, request, plan};
     Admission admission{*std::move(pass), *std::move(turn), *std::move(lease), wait};
-    co_return co_await send(candidate, config, request, terms.until, std::move(admission));
+    co_return co_await send(candidate, config, call, terms.until, std::move(admission));
 }
 
-Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config,
-                                    const SearchRequest& request, Instant until, Admission in) {
+Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config, Call call,
+                                    Instant until, Admission in) {
     ProviderState& state = *candidate.state;
-    const Provider& provider = state.provider();
-    const Millis timeout = candidate.settings->timeout;
-    const CallSite site{candidate.settings->base_url, clock_.wall_now()};
-    io::ClientRequest call = provider.build(request, in.lease.key(), site);
-    const Instant sent = clock_.now();
-    call.deadline = std::min<Instant>(until, sent + timeout);
-    const bool short_time = was_short(call.deadline - sent, timeout);
-    in.turn.use();
-    const Result<io::ClientResponse> response = co_await http_.send(std::move(call));
+    const ProviderSettings& settings = *candidate.settings;
+    CallSite site{settings.base_url, clock_.wall_now(), settings.engine_id};
+    std::optional<Attempt> refused;
+    std::optional<RateTurn> second_turn;
+    while (true) {
+        io::ClientRequest request =
+            call.provider.build(call.plan.sent(call.request), in.lease.key(), site);
+        const Instant sent = clock_.now();
+        request.deadline = std::min<Instant>(until, sent + settings.timeout);
+        const bool short_time = was_short(request.deadline - sent, settings.timeout);
+        RateTurn& turn = second_turn ? *second_turn : in.turn;
+        turn.use();
+        const Result<io::ClientResponse> response = co_await http_.send(std::move(request));
 
-    const Instant received = clock_.now();
-    if (never_left(response)) {
-        in.turn.give_back();
+        const Instant received = clock_.now();
+        if (never_left(response)) {
+            turn.give_back();
+        }
+        auto [result, again] = judged(state, call, site.variant, response, in.lease, config.keys);
+        result.attempt.provider = state.name();
+        result.attempt.egress = kDirect;
+        result.attempt.waited = refused ? Millis{} : in.waited;
+        result.attempt.latency = std::chrono::duration_cast<Millis>(received - sent);
+        state.observe_latency(result.attempt.latency);
+        state.count(result.attempt.outcome);
+        report(state, in.pass, result, short_time, received);
+        if (again == Again::kWithoutOption) {
+            std::optional<RateTurn> next = state.rate().take(settings.rate, received, received);
+            if (next && received < until) {
+                second_turn.emplace(*std::move(next));
+                refused = std::move(result.attempt);
+                site.variant = BuildVariant::kWithoutOption;
+                continue;
+            }
+            std::move(in.lease).settle(result.attempt.outcome);
+        }
+        result.refused = std::move(refused);
+        co_return std::move(result);
     }
-    CallResult result = judged(state, request, response, std::move(in.lease), config.keys);
-    result.attempt.provider = state.name();
-    result.attempt.egress = kDirect;
-    result.attempt.waited = in.waited;
-    result.attempt.latency = std::chrono::duration_cast<Millis>(received - sent);
-    state.observe_latency(result.attempt.latency);
-    state.count(result.attempt.outcome);
-    report(state, in.pass, result, short_time, received);
-    co_return result;
 }
 
 bool ProviderCall::may_be_asked(const ProviderState& state) {
@@ -260,6 +284,16 @@ CallResult ProviderCall::no_key(ProviderState& state, const NoKey& none) {
     if (none.why != NoKey::Why::kNone) {
         result.attempt.blame = Blame::kKey;
     }
+    return result;
+}
+
+CallResult ProviderCall::no_engine(ProviderState& state, const KeyLease& lease) {
+    CallResult result = passed_over(state, Outcome::kSkippedNoKey,
+                                    "the key has no engine id, and providers." +
+                                        std::string(state.name()) + ".engine_id is not set");
+    result.step = Step::kNextKey;
+    result.attempt.key_id = lease.key().id;
+    result.attempt.blame = Blame::kKey;
     return result;
 }
 
@@ -322,12 +356,14 @@ bool ProviderCall::has_key_by(Instant instant, ProviderIndex provider, const Cal
     return (back && *back <= instant) || key_soon(provider, terms, tried_keys).has_value();
 }
 
-CallResult ProviderCall::judged(ProviderState& state, const SearchRequest& request,
-                                const Result<io::ClientResponse>& response, KeyLease lease,
-                                const KeysConfig& penalties) {
-    const Provider& provider = state.provider();
-    const Asked asked{provider, request, lease.key()};
-    const std::optional<KeyRest> by_windows = rest_by_windows(provider, response);
+ProviderCall::Judged ProviderCall::judged(ProviderState& state, const Call& call,
+                                          BuildVariant variant,
+                                          const Result<io::ClientResponse>& response,
+                                          KeyLease& lease, const KeysConfig& penalties) {
+    const SearchRequest& sent = call.plan.sent(call.request);
+    const ProviderSpec& spec = call.provider.spec();
+    const Asked asked{call.provider, sent, lease.key(), &call.request.query};
+    const std::optional<KeyRest> by_windows = rest_by_windows(call.provider, response);
     if (by_windows) {
         note_windows(state, lease.key().id, *by_windows);
     }
@@ -337,28 +373,21 @@ CallResult ProviderCall::judged(ProviderState& state, const SearchRequest& reque
     Judgement judgement = response.ok() ? judge(asked, *response, reader_, clock_.wall_now())
                                         : Judgement(judge_transport_error(response.error()));
     if (auto* answer = std::get_if<ProviderAnswer>(&judgement)) {
-        fill_hits(*answer, asked.provider.spec().name, asked.request);
+        call.plan.filter(call.request, answer->hits);
+        fill_hits(*answer, spec.name, call.request);
         result.answer = std::move(*answer);
+        result.answer.constraints = honoured(call.plan, spec, call.request, variant);
         const bool empty = result.answer.hits.empty() && !result.answer.answer;
         result.attempt.outcome = empty ? Outcome::kEmpty : Outcome::kSuccess;
         result.step = empty ? Step::kEmpty : Step::kAnswer;
         std::move(lease).settle(result.attempt.outcome, by_windows);
-        return result;
+        return {std::move(result), Again::kNo};
     }
     Verdict& verdict = std::get<Verdict>(judgement);
     result.attempt.outcome = verdict.outcome;
     result.attempt.detail = std::move(verdict.detail);
     if (verdict.outcome == Outcome::kCancelled) {
-        return result;
-    }
-    const std::optional<KeyRest> rest = rest_after(verdict, penalties);
-    if (rest) {
-        note_rest(provider.spec().name, lease.key().id, verdict.outcome, *rest);
-    }
-    if (never_left(response)) {
-        std::move(lease).refund();
-    } else {
-        std::move(lease).settle(verdict.outcome, longer(rest, by_windows));
+        return {std::move(result), Again::kNo};
     }
     result.step = step_after(verdict.effect);
     if (verdict.effect == Effect::kCool && verdict.reach == Reach::kProvider) {
@@ -369,7 +398,20 @@ CallResult ProviderCall::judged(ProviderState& state, const SearchRequest& reque
         // What could not even be sent is our own doing: a proxy, a URL, a deadline gone by.
         result.attempt.blame = never_left(response) ? Blame::kGateway : blame_of(verdict.effect);
     }
-    return result;
+    if (verdict.again == Again::kWithoutOption && variant == BuildVariant::kFull &&
+        call.provider.sends_option(sent)) {
+        return {std::move(result), Again::kWithoutOption};
+    }
+    const std::optional<KeyRest> rest = rest_after(verdict, penalties);
+    if (rest) {
+        note_rest(spec.name, lease.key().id, verdict.outcome, *rest);
+    }
+    if (never_left(response)) {
+        std::move(lease).refund();
+    } else {
+        std::move(lease).settle(verdict.outcome, longer(rest, by_windows));
+    }
+    return {std::move(result), Again::kNo};
 }
 
 void ProviderCall::note_windows(ProviderState& state, std::string_view key_id,

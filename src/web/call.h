@@ -11,6 +11,7 @@
 #include "obs/metrics.h"
 #include "web/blame.h"
 #include "web/config.h"
+#include "web/constraints.h"
 #include "web/keys.h"
 #include "web/provider.h"
 #include "web/provider_state.h"
@@ -38,6 +39,8 @@ enum class Step : std::uint8_t {
 struct CallResult {
     Step step = Step::kNextProvider;
     Attempt attempt;
+    // The attempt before it with the same key, refused for an option that was then left out.
+    std::optional<Attempt> refused = {};
     ProviderAnswer answer;  // with kAnswer and kEmpty
 };
 
@@ -90,8 +93,15 @@ class ProviderCall {
         Millis waited;
     };
 
-    Task<CallResult> send(Candidate candidate, const WebConfig& config,
-                          const SearchRequest& request, Instant until, Admission in);
+    // What is asked of whom.
+    struct Call {
+        const Provider& provider;
+        const SearchRequest& request;
+        const CallPlan& plan;
+    };
+
+    Task<CallResult> send(Candidate candidate, const WebConfig& config, Call call, Instant until,
+                          Admission in);
     CallResult passed_over(ProviderState& state, Outcome outcome, std::string detail);
     CallResult no_key(ProviderState& state, const NoKey& none);
     CallResult left_alone(ProviderState& state);
@@ -101,9 +111,15 @@ class ProviderCall {
                                     const std::vector<KeyIndex>& tried_keys) const;
     bool has_key_by(Instant instant, ProviderIndex provider, const CallTerms& terms,
                     const std::vector<KeyIndex>& tried_keys) const;
-    CallResult judged(ProviderState& state, const SearchRequest& request,
-                      const Result<io::ClientResponse>& response, KeyLease lease,
-                      const KeysConfig& penalties);
+    // Settles the lease, unless the result is to be had once more by `again`.
+    struct Judged {
+        CallResult result;
+        Again again = Again::kNo;
+    };
+    Judged judged(ProviderState& state, const Call& call, BuildVariant variant,
+                  const Result<io::ClientResponse>& response, KeyLease& lease,
+                  const KeysConfig& penalties);
+    CallResult no_engine(ProviderState& state, const KeyLease& lease);
     void note_windows(ProviderState& state, std::string_view key_id, const KeyRest& rest);
     void note_rest(std::string_view provider, std::string_view key_id, Outcome reason,
                    const KeyRest& rest);

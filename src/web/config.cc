@@ -13,8 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<std::string_view, 7> kReservedNames = {
-    "brave", "google_cse", "jina", "firecrawl", "opencorporates", "courtlistener", "searxng"};
+constexpr std::array<std::string_view, 5> kReservedNames = {"jina", "firecrawl", "opencorporates",
+                                                            "courtlistener", "searxng"};
 
 void check_route(ConfigReader& in, std::string_view key, const std::vector<std::string>& route) {
     std::vector<std::string_view> known(kReservedNames.begin(), kReservedNames.end());
@@ -134,6 +134,7 @@ ProviderSettings ProviderSettings::read(ConfigReader in, const ProviderSpec& spe
     c.base_url = spec.default_base_url;
     c.timeout = spec.default_timeout;
     c.rate = spec.rate;
+    c.enabled = spec.enabled_by_default;
     in.boolean({"enabled", "whether routes may use it", {}, false}, c.enabled);
     in.text({"base_url", "where its API is; change it for a proxy or a test", {}, false},
             c.base_url);
@@ -146,6 +147,11 @@ ProviderSettings ProviderSettings::read(ConfigReader in, const ProviderSpec& spe
          {},
          false},
         c.results_ttl, 0ms, longest);
+    if (spec.needs_engine) {
+        in.text({"engine_id", "which engine is searched by keys that have none of their own",
+                 spec.engine_variable, false},
+                c.engine_id);
+    }
     while (c.base_url.ends_with('/')) {
         c.base_url.pop_back();
     }

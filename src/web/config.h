@@ -62,6 +62,7 @@ struct ProviderSettings {
     Millis timeout{};             // of one attempt, from sending to the complete answer
     RateLimit rate;               // of all calls to it, by this process
     Millis results_ttl{300'000};  // how long an answer of it is kept
+    std::string engine_id;        // of keys without their own, where a provider needs one
 
     static ProviderSettings read(ConfigReader in, const ProviderSpec& spec);  // providers.<name>
 };

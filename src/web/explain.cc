@@ -1,5 +1,6 @@
 #include "web/explain.h"
 
+#include "web/constraints.h"
 #include "web/route.h"
 
 #include <algorithm>
@@ -43,7 +44,9 @@ struct Explainer {
     void describe(const ProviderState& state, const ProviderSettings& settings,
                   ProviderOutlook& outlook) const {
         const Provider& provider = state.provider();
-        outlook.price = provider.price(request);
+        const CallPlan plan = plan_call(provider.spec(), request);
+        outlook.price = provider.price(plan.sent(request));
+        outlook.constraints = honoured(plan, provider.spec(), request, BuildVariant::kFull);
         outlook.unit = provider.spec().unit;
         outlook.recent = state.recent().summary();
         const Instant now = clock.now();
@@ -55,7 +58,7 @@ struct Explainer {
     std::optional<Skip> why_passed_over(const ProviderState& state,
                                         ProviderOutlook& outlook) const {
         const Instant now = clock.now();
-        if (const auto unmet = unmet_constraint(state.provider().spec().can, request)) {
+        if (const auto unmet = plan_call(state.provider().spec(), request).unmet()) {
             return skip_for_constraint(*unmet);
         }
         if (state.rests_until(now)) {

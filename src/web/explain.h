@@ -23,9 +23,10 @@ struct ProviderOutlook {
     std::string name;
     // Why it would be passed over; nothing when it would be asked at its turn.
     std::optional<std::string> passed_over;
-    std::optional<Outcome> outcome;  // what a trace would call that; nothing: no trace shows it
-    std::string key_id;              // of the key that it would be asked with
-    Millis turn_in{};                // for so long a call would wait for its turn
+    std::optional<Outcome> outcome;     // what a trace would call that; nothing: no trace shows it
+    std::string key_id;                 // of the key that it would be asked with
+    Millis turn_in{};                   // for so long a call would wait for its turn
+    std::vector<Honoured> constraints;  // how it would honour those of the request
     Cost price;
     std::string_view unit;  // of price.units; empty: it is not in this binary
     RecentCalls::Summary recent;

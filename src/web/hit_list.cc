@@ -1,6 +1,7 @@
 #include "web/hit_list.h"
 
 #include "web/dates.h"
+#include "web/html.h"
 #include "web/plain_text.h"
 
 #include <cmath>
@@ -17,9 +18,17 @@ std::string_view first_of(std::string_view preferred, std::string_view other) {
 Hit make_hit(std::string url, const RawHit& raw) {
     Hit hit;
     hit.url = std::move(url);
-    hit.title = one_line(raw.title, kMaxTitleBytes);
-    hit.snippet = one_line(first_of(raw.joined_snippet, raw.snippet), kMaxSnippetBytes);
-    hit.content = many_lines(first_of(raw.joined_content, raw.content), kMaxContentBytes);
+    const std::string_view snippet = first_of(raw.joined_snippet, raw.snippet);
+    const std::string_view content = first_of(raw.joined_content, raw.content);
+    if (raw.form == TextForm::kHtml) {
+        hit.title = one_line(text_of_html(raw.title), kMaxTitleBytes);
+        hit.snippet = one_line(text_of_html(snippet), kMaxSnippetBytes);
+        hit.content = many_lines(text_of_html(content), kMaxContentBytes);
+    } else {
+        hit.title = one_line(raw.title, kMaxTitleBytes);
+        hit.snippet = one_line(snippet, kMaxSnippetBytes);
+        hit.content = many_lines(content, kMaxContentBytes);
+    }
     if (raw.score && std::isfinite(*raw.score)) {
         hit.score = raw.score;
     }

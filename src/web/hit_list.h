@@ -6,12 +6,16 @@
 #include "base/json.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace sluice::web {
+
+// How an item's title, snippet and content are written.
+enum class TextForm : std::uint8_t { kPlain, kHtml };
 
 // The texts of one item as the provider sent them, pointing into its JSON. An absent one is empty.
 struct RawHit {
@@ -24,6 +28,7 @@ struct RawHit {
     // In place of `snippet` and `content`, where the provider sends several passages.
     std::string joined_snippet = {};
     std::string joined_content = {};
+    TextForm form = TextForm::kPlain;
 };
 
 // The texts of the array `passages`, the separator between them; others than texts are left out.

@@ -6,6 +6,7 @@
 #include "web/route.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <utility>
@@ -29,6 +30,7 @@ std::shared_ptr<const ProviderAnswer> merged(const Answers& answers, std::size_t
         merged->made_at = std::min(merged->made_at, answer->made_at);
         merged->keep_until = std::min(merged->keep_until, answer->keep_until);
         lists.push_back(answer->hits);
+        std::ranges::copy(answer->constraints, std::back_inserter(merged->constraints));
     }
     merged->hits = fuse(std::move(lists), max_hits);
     return merged;

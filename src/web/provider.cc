@@ -1,37 +1,7 @@
 #include "web/provider.h"
 
-#include "base/text.h"
-
-#include <algorithm>
-
 namespace sluice::web {
 namespace {
-
-bool country_fits(const Capabilities& can, const SearchRequest& request) {
-    if (request.country.empty()) {
-        return true;
-    }
-    if (!can.country || (request.topic == Topic::kNews && !can.country_in_news)) {
-        return false;
-    }
-    return can.countries.empty() || std::binary_search(can.countries.begin(), can.countries.end(),
-                                                       std::string_view(request.country));
-}
-
-bool freshness_fits(const Capabilities& can, const Freshness& freshness) {
-    switch (freshness.period) {
-        case Freshness::Period::kAny:
-            return true;
-        case Freshness::Period::kRange:
-            return can.freshness_range;
-        case Freshness::Period::kDay:
-        case Freshness::Period::kWeek:
-        case Freshness::Period::kMonth:
-        case Freshness::Period::kYear:
-            return can.freshness_period;
-    }
-    return false;
-}
 
 // What the allocator takes beside what it is asked for.
 constexpr std::size_t kAllocationOverhead = 16;
@@ -52,10 +22,6 @@ std::size_t heap_bytes(const Hit& hit) {
     return bytes;
 }
 
-bool asks_for_filtering(SafeSearch level) {
-    return level == SafeSearch::kModerate || level == SafeSearch::kStrict;
-}
-
 }  // namespace
 
 std::size_t ProviderAnswer::memory_bytes() const {
@@ -63,6 +29,10 @@ std::size_t ProviderAnswer::memory_bytes() const {
                         (answer ? heap_bytes(*answer) : 0);
     for (const Hit& hit : hits) {
         bytes += sizeof(Hit) + heap_bytes(hit);
+    }
+    bytes += constraints.capacity() * sizeof(Honoured);
+    for (const Honoured& honoured : constraints) {
+        bytes += heap_bytes(honoured.constraint) + heap_bytes(honoured.provider);
     }
     return bytes;
 }
@@ -126,43 +96,6 @@ std::string key_variables() {
         text.append(before).append(provider->spec().keys_variable);
     }
     return text;
-}
-
-std::optional<std::string_view> unmet_constraint(const Capabilities& can,
-                                                 const SearchRequest& request) {
-    if (count_code_points(request.query.reveal()) > can.max_query_code_points) {
-        return "query length";
-    }
-    if (request.page > can.max_page) {
-        return "page";
-    }
-    if (request.topic == Topic::kNews && !can.news) {
-        return "news";
-    }
-    if (!country_fits(can, request)) {
-        return "country";
-    }
-    if (!request.locale.empty() && !can.locale) {
-        return "locale";
-    }
-    if (!freshness_fits(can, request.freshness)) {
-        return request.freshness.period == Freshness::Period::kRange ? "freshness range"
-                                                                     : "freshness period";
-    }
-    if (std::max(request.include_domains.size(), request.exclude_domains.size()) >
-        can.max_domains) {
-        return "domain filter";
-    }
-    if (request.want_answer && !can.answer) {
-        return "answer";
-    }
-    if (request.want_content && !can.content) {
-        return "content";
-    }
-    if (asks_for_filtering(request.safe_search) && !can.safe_search) {
-        return "safe search";
-    }
-    return std::nullopt;
 }
 
 }  // namespace sluice::web

@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -24,16 +25,50 @@
 
 namespace sluice::web {
 
-// What a provider can honour. A request that needs more skips it, and the trace says so.
+// The fields of a request that narrow what may be answered.
+enum class Constraint : std::uint8_t {
+    kMaxResults,
+    kPage,
+    kTopic,
+    kCountry,
+    kLocale,
+    kFreshness,
+    kIncludeDomains,
+    kExcludeDomains,
+    kAnswer,
+    kContent,
+    kSafeSearch,
+};
+inline constexpr std::size_t kConstraintCount = 11;
+
+inline constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();
+
+// How a provider takes domain lists. What it takes in neither way is filtered here.
+struct DomainSupport {
+    std::size_t include = 0;    // so many in a parameter of its own
+    std::size_t exclude = 0;    //
+    bool one_list = false;      // the parameter holds one of the two lists; include goes first
+    std::size_t operators = 0;  // so many as site: in the query, both lists together
+    // So many words a query with operators may have; the provider ignores what stands behind.
+    std::size_t words = kUnlimited;
+};
+
+// What a provider can honour. A request that needs more passes it over, and the trace says so.
+// web/constraints.h makes a plan from it.
 struct Capabilities {
-    std::uint32_t max_results = 10;  // in one call; more are cut to it
-    std::uint32_t max_page = 1;      // 1: no paging
+    std::uint32_t max_results = 10;       // in one call
+    std::uint32_t max_news_results = 0;   // the same for news; 0: no difference
+    std::uint32_t included_results = 10;  // so many cost no more than one
+    std::uint32_t max_page = 1;           // 1: no paging
+    std::uint32_t max_depth = 0;          // pages times results; 0: no limit
     std::size_t max_query_code_points = 2'000;
-    std::size_t max_domains = 0;  // of include and exclude lists each; 0: no domain filter
+    std::size_t max_query_words = kUnlimited;
+    DomainSupport domains = {};
     bool country = false;
     std::span<const std::string_view> countries = {};  // the codes it knows, sorted; empty: all
     bool country_in_news = false;                      // a country together with the news topic
     bool locale = false;
+    bool (*knows_locale)(std::string_view locale) = nullptr;  // nothing: all
     bool freshness_period = false;
     bool freshness_range = false;
     bool news = false;
@@ -64,6 +99,12 @@ struct ProviderSpec {
     // Whether its limit can be one of our address rather than of a key: then two refused keys
     // within moments say that every key would be.
     bool may_limit_address = false;
+    // What BuildVariant::kWithoutOption gives up.
+    std::optional<Constraint> option = {};
+    bool enabled_by_default = true;
+    bool needs_engine = false;  // a key without an engine id is of no use: ProviderKey::engine_id
+    std::string_view engine_variable = {};  // "GOOGLE_CSE_ENGINE_ID"
+    std::string_view notice = {};  // what whoever enables it should know, for the log at the start
     Capabilities can = {};
 };
 
@@ -89,9 +130,10 @@ struct Cost {
 struct ProviderAnswer {
     std::vector<Hit> hits;  // rank, site and provider are filled by the caller
     std::optional<std::string> answer;
-    std::optional<Cost> cost = {};        // what the provider says that it charged
-    Instant made_at = {};                 // when it came; filled by the caller
-    Instant keep_until = Instant::max();  // by the provider's terms; filled by the caller
+    std::optional<Cost> cost = {};           // what the provider says that it charged
+    std::vector<Honoured> constraints = {};  // filled by the caller
+    Instant made_at = {};                    // when it came; filled by the caller
+    Instant keep_until = Instant::max();     // by the provider's terms; filled by the caller
 
     bool empty() const { return hits.empty() && !answer; }
     // What it occupies, the object itself included.
@@ -170,10 +212,4 @@ ProviderIndex index_of(const Provider& provider);  // which is in all_providers(
 
 // The variables that keys can be set in, for messages: "A_API_KEYS, B_API_KEYS or C_API_KEYS".
 std::string key_variables();
-
-// The constraint of `request` that a provider of these capabilities can't honour, for the trace
-// ("freshness range"); nothing when it can honour all.
-std::optional<std::string_view> unmet_constraint(const Capabilities& can,
-                                                 const SearchRequest& request);
-
 }  // namespace sluice::web

@@ -115,8 +115,13 @@ Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate, RunS
             run.answer = dated(std::move(result.answer), candidate, work.clock.now());
             kept.keep(run.answer);
         }
+        if (result.refused) {
+            trail.push_back(*std::move(result.refused));
+        }
         // Running out of keys is worth a line of the trail only when none was tried.
-        if (result.attempt.outcome != Outcome::kSkippedNoKey || tried_keys.empty()) {
+        const bool ran_out =
+            result.attempt.outcome == Outcome::kSkippedNoKey && result.attempt.key_id.empty();
+        if (!ran_out || tried_keys.empty()) {
             trail.push_back(std::move(result.attempt));
         }
     }

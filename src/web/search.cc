@@ -3,6 +3,7 @@
 #include "base/exception.h"
 #include "web/fingerprint.h"
 #include "web/metrics.h"
+#include "web/notices.h"
 
 #include <algorithm>
 #include <array>
@@ -85,6 +86,7 @@ Search::Search(Executor control, WebConfig config, access::Access& access, KeyPo
     metrics.sampled(kCacheBytes, {}, [this] { return static_cast<double>(cache_.size().bytes); });
     metrics.sampled(kCacheEntries, {},
                     [this] { return static_cast<double>(cache_.size().entries); });
+    log_notices(*config_.get(), log_);
 }
 
 Search::~Search() = default;
@@ -248,6 +250,7 @@ Search::Purged Search::purge_cache() {
 
 void Search::reconfigure(WebConfig config) {
     config_.set(std::make_shared<const WebConfig>(std::move(config)));
+    log_notices(*config_.get(), log_);
 }
 
 Task<Search::Overview> Search::overview() {

@@ -9,6 +9,8 @@ namespace {
 
 // Names, quotes and numbers around the texts of one hit when it is rendered.
 constexpr std::size_t kRenderedHitFrame = 160;
+// The same for one line on a constraint.
+constexpr std::size_t kRenderedConstraintFrame = 60;
 
 std::shared_ptr<const ProviderAnswer> shared_fields(std::optional<std::string> answer,
                                                     std::vector<Hit> hits) {
@@ -144,6 +146,10 @@ const std::vector<Hit>& SearchAnswer::hits() const {
     return found_->hits;
 }
 
+const std::vector<Honoured>& SearchAnswer::constraints() const {
+    return found_->constraints;
+}
+
 Instant SearchAnswer::made_at() const {
     return found_->made_at;
 }
@@ -173,7 +179,11 @@ std::size_t SearchAnswer::memory_bytes() const {
     for (const Hit& hit : hits()) {
         texts += text_bytes(hit);
     }
-    return sizeof(SearchAnswer) + 2 * texts + hits().size() * (sizeof(Hit) + kRenderedHitFrame);
+    for (const Honoured& honoured : constraints()) {
+        texts += honoured.constraint.size() + honoured.provider.size() + kRenderedConstraintFrame;
+    }
+    return sizeof(SearchAnswer) + constraints().size() * sizeof(Honoured) + 2 * texts +
+           hits().size() * (sizeof(Hit) + kRenderedHitFrame);
 }
 
 }  // namespace sluice::web

@@ -146,6 +146,8 @@ class SearchAnswer {
     const std::string& provider() const { return provider_; }
     const std::optional<std::string>& answer() const;
     const std::vector<Hit>& hits() const;
+    // How each constraint of the request was honoured, and by whom.
+    const std::vector<Honoured>& constraints() const;
     // When the provider gave it; of several, the first. Instant{}: just now.
     Instant made_at() const;
     // No cache holds it for longer; Instant::max(): as long as it likes.

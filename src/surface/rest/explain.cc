@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "surface/common/responses.h"
+#include "surface/rest/constraints.h"
 #include "surface/rest/recent.h"
 
 #include <string>
@@ -27,6 +28,7 @@ void write_outlook(JsonWriter& json, const web::ProviderOutlook& outlook) {
     if (outlook.turn_in > Millis::zero()) {
         json.field("turn_in_ms", outlook.turn_in.count());
     }
+    write_constraints(json, outlook.constraints);
     if (!outlook.unit.empty()) {
         json.key("price").begin_object();
         json.field("units", outlook.price.units);

@@ -4,6 +4,7 @@
 #include "surface/common/errors.h"
 #include "surface/rest/openapi_keys.h"
 #include "surface/rest/search_fields.h"
+#include "web/types.h"
 
 #include <string>
 
@@ -197,6 +198,19 @@ void write_request_schema(JsonWriter& json) {
     json.end_object().end_object();
 }
 
+void write_constraint_list(JsonWriter& json) {
+    json.key("constraints")
+        .begin_object()
+        .field("type", "array")
+        .field("description",
+               "How each constraint of the request was honoured; absent without any.");
+    json.key("items")
+        .begin_object()
+        .field("$ref", "#/components/schemas/Constraint")
+        .end_object()
+        .end_object();
+}
+
 void write_answer_schema(JsonWriter& json) {
     json.key("SearchAnswer")
         .begin_object()
@@ -218,6 +232,7 @@ void write_answer_schema(JsonWriter& json) {
                    "A short written answer, where one was asked for and given.");
     json.key("results").begin_object().field("type", "array").key("items").begin_object();
     json.field("$ref", "#/components/schemas/Hit").end_object().end_object();
+    write_constraint_list(json);
     write_property(json, "queued_ms", "integer",
                    "With `trace`: how long the search waited for a place in its lane.");
     json.key("attempts")
@@ -240,6 +255,7 @@ void write_outlook_schema(JsonWriter& json) {
                    "What `attempts` would call its being passed over, where it would be there.");
     write_property(json, "detail", "string", "Why it would be passed over.");
     write_property(json, "key_id", "string", "Which key it would be asked with, by its id.");
+    write_constraint_list(json);
     write_property(json, "turn_in_ms", "integer",
                    "How long the call would wait for its turn under the provider's rate.");
     json.key("price").begin_object().field("type", "object").key("properties").begin_object();
@@ -297,6 +313,23 @@ void write_hit_schema(JsonWriter& json) {
     write_property(json, "provider", "string", "Who found it.");
     write_property(json, "rank", "integer", "From 1, in that provider's list.");
     json.end_object().end_object().end_object();
+    json.end_object().end_object();
+}
+
+void write_constraint_schema(JsonWriter& json) {
+    json.key("Constraint").begin_object().field("type", "object").key("properties").begin_object();
+    write_property(json, "constraint", "string", "The field of the request.");
+    write_property(json, "provider", "string", "Whose results it narrowed.");
+    json.key("how").begin_object().field("type", "string").key("enum").begin_array();
+    for (const web::Honour how : {web::Honour::kProvider, web::Honour::kOperator,
+                                  web::Honour::kFilter, web::Honour::kShortened}) {
+        json.value(to_string(how));
+    }
+    json.end_array()
+        .field("description",
+               "By the provider itself, by an operator in the query, by leaving hits out here, or "
+               "only in part.")
+        .end_object();
     json.end_object().end_object();
 }
 
@@ -376,6 +409,7 @@ std::string render_openapi(std::string_view version) {
     write_explanation_schema(json);
     write_outlook_schema(json);
     write_hit_schema(json);
+    write_constraint_schema(json);
     write_attempt_schema(json);
     write_problem_schema(json);
     write_key_schemas(json);

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "surface/common/errors.h"
 #include "surface/common/responses.h"
+#include "surface/rest/constraints.h"
 #include "surface/rest/explain.h"
 #include "surface/rest/search_request.h"
 
@@ -227,7 +228,9 @@ std::string render_shared(const web::SearchAnswer& answer) {
         write_origins(json, hit.origins);
         json.end_object();
     }
-    json.end_array().end_object();
+    json.end_array();
+    write_constraints(json, answer.constraints());
+    json.end_object();
     out.erase(0, 1);  // the brace that the lead has opened already
     out += '\n';
     return out;

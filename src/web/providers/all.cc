@@ -2,7 +2,9 @@
 #define SLUICE_EACH_PROVIDER(PROVIDER) \
     PROVIDER(serper)                   \
     PROVIDER(tavily)                   \
-    PROVIDER(exa)
+    PROVIDER(exa)                      \
+    PROVIDER(brave)                    \
+    PROVIDER(google_cse)
 
 #include "web/provider.h"
 

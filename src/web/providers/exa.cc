@@ -20,6 +20,10 @@
 namespace sluice::web {
 namespace {
 
+// So many results are in the price of a search; each further one costs extra.
+constexpr std::uint32_t kIncludedResults = 10;
+constexpr std::int64_t kMicroUsdPerFurtherResult = 1'000;
+
 constexpr ProviderSpec kSpec = {
     .name = "exa",
     .default_base_url = "https://api.exa.ai",
@@ -32,9 +36,8 @@ constexpr ProviderSpec kSpec = {
     .can =
         {
             .max_results = 100,
-            .max_page = 1,
-            .max_query_code_points = 2'000,
-            .max_domains = 1'200,
+            .included_results = kIncludedResults,
+            .domains = {.include = 1'200, .exclude = 1'200},
             .country = true,
             .country_in_news = true,
             .freshness_period = true,
@@ -45,10 +48,6 @@ constexpr ProviderSpec kSpec = {
             .safe_search = true,
         },
 };
-
-// So many results are in the price of a search; each further one costs extra.
-constexpr std::uint32_t kIncludedResults = 10;
-constexpr std::int64_t kMicroUsdPerFurtherResult = 1'000;
 
 // Of one page's text, so that fifty of them stay inside what an answer may have.
 constexpr int kMaxTextCharacters = 100'000;
@@ -95,21 +94,13 @@ void write_contents(JsonWriter& json, bool want_text) {
     json.end_object();
 }
 
-std::string to_upper(std::string_view text) {
-    std::string upper(text);
-    std::ranges::transform(upper, upper.begin(), [](char c) {
-        return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-    });
-    return upper;
-}
-
 std::string request_body(const SearchRequest& request, WallTime now) {
     std::string body;
     JsonWriter json(body);
     json.begin_object()
         .field("query", request.query.reveal())
         .field("type", "auto")
-        .field("numResults", std::min(request.max_results, kSpec.can.max_results));
+        .field("numResults", request.max_results);
     if (request.topic == Topic::kNews) {
         json.field("category", "news");
     }

@@ -9,6 +9,7 @@
 #include "web/hit_list.h"
 #include "web/plain_text.h"
 #include "web/provider.h"
+#include "web/providers/google_terms.h"
 
 #include <algorithm>
 #include <array>
@@ -26,14 +27,13 @@ constexpr ProviderSpec kSpec = {
     .unit = "credits",
     .micro_usd_per_unit = 1'000,                        // the smallest package
     .rate = {.tokens = 50, .interval = Millis(1'000)},  // of the smallest package
+    .option = Constraint::kMaxResults,
     .can =
         {
             .max_results = 100,
             .max_page = 100,
             .max_query_code_points = 2'000,
-            // They become operators in the query, and Google drops what is beyond some thirty
-            // words.
-            .max_domains = 10,
+            .domains = {.operators = 10, .words = kGoogleWords},
             .country = true,
             .country_in_news = true,
             .locale = true,
@@ -51,62 +51,6 @@ constexpr std::uint32_t kDefaultResults = 10;
 
 // A rate-limited key's, where the answer names no time.
 constexpr Millis kRateLimitPause{2'000};
-
-// The query with the domain filter as operators. The parentheses keep an OR inside the query from
-// taking the filter for one of its alternatives.
-std::string query_with_filter(const SearchRequest& request) {
-    std::string query(request.query.reveal());
-    const auto& include = request.include_domains;
-    if (include.empty() && request.exclude_domains.empty()) {
-        return query;
-    }
-    query = "(" + query + ")";
-    if (include.size() == 1) {
-        query += " site:" + include.front();
-    } else if (!include.empty()) {
-        query += " (site:" + include.front();
-        for (std::size_t i = 1; i < include.size(); ++i) {
-            query += " OR site:" + include[i];
-        }
-        query += ')';
-    }
-    for (const std::string& domain : request.exclude_domains) {
-        query += " -site:" + domain;
-    }
-    return query;
-}
-
-// Google's interface language for a BCP 47 tag: the language alone, except where Google tells
-// written forms apart.
-std::string interface_language(std::string_view locale) {
-    struct Variant {
-        std::string_view prefix;
-        std::string_view language;
-    };
-    static constexpr auto kVariants = std::to_array<Variant>({
-        {"zh-hant", "zh-tw"},
-        {"zh-tw", "zh-tw"},
-        {"zh-hk", "zh-tw"},
-        {"zh-mo", "zh-tw"},
-        {"zh", "zh-cn"},
-        {"pt-br", "pt-br"},
-        {"pt-pt", "pt-pt"},
-        {"es-419", "es-419"},
-        {"nb", "no"},
-        {"nn", "no"},
-    });
-    const std::string tag = to_lower(locale);
-    const auto begins_with = [&tag](std::string_view subtags) {
-        return tag.starts_with(subtags) &&
-               (tag.size() == subtags.size() || tag[subtags.size()] == '-');
-    };
-    for (const Variant& variant : kVariants) {
-        if (begins_with(variant.prefix)) {
-            return std::string(variant.language);
-        }
-    }
-    return tag.substr(0, tag.find('-'));
-}
 
 // "2026-01-05" as Google's custom range has it: "1/5/2026".
 std::string american_date(std::string_view iso) {
@@ -149,9 +93,9 @@ bool has_number(const SearchRequest& request) {
 std::string request_body(const SearchRequest& request, BuildVariant variant) {
     std::string body;
     JsonWriter json(body);
-    json.begin_object().field("q", query_with_filter(request));
+    json.begin_object().field("q", request.query.reveal());
     if (has_number(request) && variant == BuildVariant::kFull) {
-        json.field("num", std::min(request.max_results, kSpec.can.max_results));
+        json.field("num", request.max_results);
     }
     if (request.page > 1) {
         json.field("page", request.page);
@@ -160,7 +104,7 @@ std::string request_body(const SearchRequest& request, BuildVariant variant) {
         json.field("gl", request.country);
     }
     if (!request.locale.empty()) {
-        json.field("hl", interface_language(request.locale));
+        json.field("hl", google_language(request.locale));
     }
     if (const std::string filter = time_filter(request.freshness); !filter.empty()) {
         json.field("tbs", filter);

@@ -31,9 +31,9 @@ constexpr ProviderSpec kSpec = {
     .can =
         {
             .max_results = 20,
-            .max_page = 1,
+            .included_results = 20,
             .max_query_code_points = 400,
-            .max_domains = 150,  // 300 to include, 150 to exclude
+            .domains = {.include = 300, .exclude = 150},
             .country = true,
             .countries = kTavilyCountryCodes,
             .freshness_period = true,
@@ -75,7 +75,7 @@ std::string request_body(const SearchRequest& request) {
     json.begin_object()
         .field("query", request.query.reveal())
         .field("topic", request.topic == Topic::kNews ? "news" : "general")
-        .field("max_results", std::min(request.max_results, kSpec.can.max_results));
+        .field("max_results", request.max_results);
     if (const auto country = tavily_country_name(request.country); !country.empty()) {
         json.field("country", country);
     }

@@ -275,6 +275,27 @@ TEST_F(HttpClientTest, RefusesWhatMustNotGoOnTheWire) {
     EXPECT_EQ(client_->transfers_under_way(), 0U);
 }
 
+// Secret parameters reach the upstream, encoded, behind those of the URL; what is said of a
+// failure does not know them.
+TEST_F(HttpClientTest, SecretParameters) {
+    ClientRequest what = request(upstream_.url("/path"));
+    what.secret_query = {{"key", Secret("se same&x=1")}, {"other", Secret("2")}};
+    ASSERT_TRUE(send(what).ok());
+    EXPECT_EQ(upstream_.requests().back().target, "/path?key=se%20same%26x%3D1&other=2");
+    what.url = upstream_.url("/path?q=1");
+    ASSERT_TRUE(send(what).ok());
+    EXPECT_EQ(upstream_.requests().back().target, "/path?q=1&key=se%20same%26x%3D1&other=2");
+    // The next one on the same handle has none of it.
+    ASSERT_TRUE(send(request(upstream_.url("/path"))).ok());
+    EXPECT_EQ(upstream_.requests().back().target, "/path");
+
+    what.secret_query = {{"key", Secret(std::string(70'000, 's'))}};
+    const auto too_long = send(what);
+    ASSERT_FALSE(too_long.ok());
+    EXPECT_EQ(too_long.error().code, Code::kInvalidRequest);
+    EXPECT_EQ(too_long.error().message.find("sss"), std::string::npos);
+}
+
 // Guards the deadline: not before it, soon after it, and nothing is left behind.
 TEST_F(HttpClientTest, EndsAtTheDeadline) {
     Scripted slow_body = Scripted::json(std::string(1000, 's'));

@@ -1,15 +1,22 @@
 // Runs every case file of every provider: tests/cases/providers/<name>/*.json. A case expects one
 // of
-//   "expect_http"    what is sent for the request
-//   "expect_unmet"   the constraint of the request that the provider can't honour, or null
-//   "expect"         what is made of the answer: {"answer": ...} or {"verdict": ...}
+//   "expect_http"     what is sent for the request, with "without_option" what for the second try
+//   "expect_honoured" how each of its constraints is honoured: {"include_domains": "operator"}
+//   "expect_unmet"    the constraint of the request that the provider can't honour, or null
+//   "expect_windows"  the rate windows that the answer tells of
+//   "expect_price"    what the call is expected to cost
+//   "expect"          what is made of the answer: {"answer": ...} or {"verdict": ...}
 #include "case_file.h"
+#include "web/constraints.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <map>
 #include <set>
+#include <span>
 #include <string>
 
 namespace sluice::web {
@@ -18,6 +25,7 @@ namespace {
 using namespace testing;  // NOLINT: the vocabulary of this file
 
 const std::string kCases = "tests/cases/providers/";
+constexpr std::string_view kUsualEngine = "0123456789abcdef0";
 
 std::string folder_of(const Provider& provider) {
     return kCases + std::string(provider.spec().name) + "/";
@@ -26,6 +34,15 @@ std::string folder_of(const Provider& provider) {
 SearchRequest request_of(const JsonValue& root) {
     const auto fields = root.find("request");
     return fields ? read_request(*fields) : usual_request();
+}
+
+io::ClientResponse response_of(const Provider& provider, const JsonValue& root) {
+    if (const auto inline_response = root.find("response")) {
+        return read_response(*inline_response);
+    }
+    const std::string fixture(root.string_at("fixture"));
+    const Document file(read_file(folder_of(provider) + "fixtures/" + fixture + ".json"));
+    return read_response(file.root());
 }
 
 std::string describe(const io::ClientRequest& call) {
@@ -40,33 +57,83 @@ std::string describe(const io::ClientRequest& call) {
     for (const auto& [name, value] : call.secret_headers) {
         json.field(name, value.reveal());
     }
-    json.end_object().key("body").raw(call.body).end_object();
+    json.end_object();
+    if (!call.secret_query.empty()) {
+        json.key("secret_query").begin_object();
+        for (const auto& [name, value] : call.secret_query) {
+            json.field(name, value.reveal());
+        }
+        json.end_object();
+    }
+    if (!call.body.empty()) {
+        json.key("body").raw(call.body);
+    }
+    json.end_object();
     return canonical(out);
 }
 
 void check_http(const Provider& provider, const JsonValue& root, const JsonValue& expected) {
     const SearchRequest request = request_of(root);
-    EXPECT_EQ(unmet_constraint(provider.spec().can, request), std::nullopt)
-        << "a request that would be skipped is never built";
+    const CallPlan plan = plan_call(provider.spec(), request);
+    EXPECT_EQ(plan.unmet(), std::nullopt) << "a request that would be skipped is never built";
     const std::string base_url = "https://" + std::string(provider.spec().name) + ".test";
-    const CallSite site{base_url, usual_now()};
-    EXPECT_EQ(describe(provider.build(request, usual_key(), site)), canonical(expected));
+    CallSite site{base_url, usual_now(), kUsualEngine};
+    if (root.find("without_option")) {
+        EXPECT_TRUE(provider.sends_option(plan.sent(request)));
+        site.variant = BuildVariant::kWithoutOption;
+    }
+    EXPECT_EQ(describe(provider.build(plan.sent(request), usual_key(), site)), canonical(expected));
 }
 
 void check_unmet(const Provider& provider, const JsonValue& root, const JsonValue& expected) {
-    const auto unmet = unmet_constraint(provider.spec().can, request_of(root));
-    EXPECT_EQ(unmet, expected.as_string());
+    EXPECT_EQ(plan_call(provider.spec(), request_of(root)).unmet(), expected.as_string());
+}
+
+void check_honoured(const Provider& provider, const JsonValue& root, const JsonValue& expected) {
+    const SearchRequest request = request_of(root);
+    const auto variant =
+        root.find("without_option") ? BuildVariant::kWithoutOption : BuildVariant::kFull;
+    std::map<std::string, std::string> words;
+    for (const Honoured& entry :
+         honoured(plan_call(provider.spec(), request), provider.spec(), request, variant)) {
+        EXPECT_EQ(entry.provider, provider.spec().name);
+        std::string& how = words[entry.constraint];
+        how.append(how.empty() ? "" : ", ").append(to_string(entry.how));
+    }
+    std::string out;
+    JsonWriter json(out);
+    json.begin_object();
+    for (const auto& [constraint, how] : words) {
+        json.field(constraint, how);
+    }
+    json.end_object();
+    EXPECT_EQ(canonical(out), canonical(expected));
+}
+
+void check_windows(const Provider& provider, const JsonValue& root, const JsonValue& expected) {
+    std::array<RateWindow, 8> windows;
+    const std::size_t count = provider.rate_windows(response_of(provider, root), windows);
+    std::string out;
+    JsonWriter json(out);
+    json.begin_array();
+    for (const RateWindow& window : std::span(windows).first(count)) {
+        json.begin_object().field("length_s", window.length.count() / 1000);
+        json.field("limit", window.limit).field("remaining", window.remaining);
+        json.field("reset_s", window.reset.count() / 1000).end_object();
+    }
+    json.end_array();
+    EXPECT_EQ(canonical(out), canonical(expected));
+}
+
+void check_price(const Provider& provider, const JsonValue& root, const JsonValue& expected) {
+    const SearchRequest request = request_of(root);
+    const Cost price = provider.price(plan_call(provider.spec(), request).sent(request));
+    EXPECT_EQ(price.units, expected.find("units")->as_integer());
+    EXPECT_EQ(price.micro_usd, expected.find("micro_usd")->as_integer());
 }
 
 void check_judgement(const Provider& provider, const JsonValue& root, const JsonValue& expected) {
-    io::ClientResponse response;
-    if (const auto inline_response = root.find("response")) {
-        response = read_response(*inline_response);
-    } else {
-        const std::string fixture(root.string_at("fixture"));
-        const Document file(read_file(folder_of(provider) + "fixtures/" + fixture + ".json"));
-        response = read_response(file.root());
-    }
+    const io::ClientResponse response = response_of(provider, root);
     const SearchRequest request = request_of(root);
     const ProviderKey key = usual_key();
     const auto now = root.find("now");
@@ -82,9 +149,10 @@ void run_case(const Provider& provider, const std::string& path) {
     const JsonValue& root = file.root();
     EXPECT_FALSE(root.string_at("why").empty()) << "a case says what it is for";
     for (const auto& [name, value] : root.members()) {
-        static const std::set<std::string_view> known = {"why",          "request", "fixture",
-                                                         "response",     "now",     "expect_http",
-                                                         "expect_unmet", "expect"};
+        static const std::set<std::string_view> known = {
+            "why",          "request",        "fixture",     "response",
+            "now",          "without_option", "expect_http", "expect_unmet",
+            "expect_price", "expect_windows", "expect",      "expect_honoured"};
         EXPECT_TRUE(known.contains(name)) << name;
     }
     int expectations = 0;
@@ -95,6 +163,18 @@ void run_case(const Provider& provider, const std::string& path) {
     if (const auto expected = root.find("expect_unmet")) {
         ++expectations;
         check_unmet(provider, root, *expected);
+    }
+    if (const auto expected = root.find("expect_honoured")) {
+        ++expectations;
+        check_honoured(provider, root, *expected);
+    }
+    if (const auto expected = root.find("expect_windows")) {
+        ++expectations;
+        check_windows(provider, root, *expected);
+    }
+    if (const auto expected = root.find("expect_price")) {
+        ++expectations;
+        check_price(provider, root, *expected);
     }
     if (const auto expected = root.find("expect")) {
         ++expectations;
@@ -157,8 +237,8 @@ TEST(ProviderSpecs, AreCompleteAndDistinct) {
     EXPECT_EQ(find_provider(""), nullptr);
 }
 
-// The secret travels in the headers that logs never see, and nowhere else.
-TEST(ProviderSpecs, SecretsStayInSecretHeaders) {
+// The secret travels in the headers or parameters that logs never see, and nowhere else.
+TEST(ProviderSpecs, SecretsStayInSecretPlaces) {
     for (const Provider* provider : all_providers()) {
         SearchRequest request = usual_request();
         request.want_answer = true;
@@ -170,8 +250,10 @@ TEST(ProviderSpecs, SecretsStayInSecretHeaders) {
         for (const auto& [name, value] : call.headers) {
             EXPECT_EQ(value.find(secret), std::string::npos) << name;
         }
-        ASSERT_EQ(call.secret_headers.size(), 1U);
-        EXPECT_TRUE(call.secret_headers[0].second.reveal().ends_with(secret));
+        ASSERT_EQ(call.secret_headers.size() + call.secret_query.size(), 1U);
+        const auto& [name, value] =
+            call.secret_headers.empty() ? call.secret_query[0] : call.secret_headers[0];
+        EXPECT_TRUE(value.reveal().ends_with(secret)) << name;
     }
 }
 

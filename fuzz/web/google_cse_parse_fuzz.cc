@@ -1,0 +1,7 @@
+#include "judge_fuzz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static const sluice::web::Provider* const provider = sluice::web::find_provider("google_cse");
+    sluice::web::judge_everything(*provider, {reinterpret_cast<const char*>(data), size});
+    return 0;
+}
