@@ -360,58 +360,67 @@ ProviderCall::Judged ProviderCall::judged(ProviderState& state, const Call& call
                                           BuildVariant variant,
                                           const Result<io::ClientResponse>& response,
                                           KeyLease& lease, const KeysConfig& penalties) {
-    const SearchRequest& sent = call.plan.sent(call.request);
-    const ProviderSpec& spec = call.provider.spec();
-    const Asked asked{call.provider, sent, lease.key(), &call.request.query};
+    const Asked asked{call.provider, call.plan.sent(call.request), lease.key(),
+                      &call.request.query};
     const std::optional<KeyRest> by_windows = rest_by_windows(call.provider, response);
     if (by_windows) {
         note_windows(state, lease.key().id, *by_windows);
     }
-    CallResult result;
-    result.attempt.key_id = lease.key().id;
-    result.attempt.status = response.ok() ? response->status : 0;
+    Judged judged;
+    judged.result.attempt.key_id = lease.key().id;
+    judged.result.attempt.status = response.ok() ? response->status : 0;
     Judgement judgement = response.ok() ? judge(asked, *response, reader_, clock_.wall_now())
                                         : Judgement(judge_transport_error(response.error()));
     if (auto* answer = std::get_if<ProviderAnswer>(&judgement)) {
-        call.plan.filter(call.request, answer->hits);
-        fill_hits(*answer, spec.name, call.request);
-        result.answer = std::move(*answer);
-        result.answer.constraints = honoured(call.plan, spec, call.request, variant);
-        const bool empty = result.answer.hits.empty() && !result.answer.answer;
-        result.attempt.outcome = empty ? Outcome::kEmpty : Outcome::kSuccess;
-        result.step = empty ? Step::kEmpty : Step::kAnswer;
-        std::move(lease).settle(result.attempt.outcome, by_windows);
-        return {std::move(result), Again::kNo};
+        judged.result.answer = std::move(*answer);
+        take_answer(judged.result, call, variant);
+        std::move(lease).settle(judged.result.attempt.outcome, by_windows);
+        return judged;
     }
     Verdict& verdict = std::get<Verdict>(judgement);
-    result.attempt.outcome = verdict.outcome;
-    result.attempt.detail = std::move(verdict.detail);
+    judged.result.attempt.outcome = verdict.outcome;
+    judged.result.attempt.detail = std::move(verdict.detail);
     if (verdict.outcome == Outcome::kCancelled) {
-        return {std::move(result), Again::kNo};
+        return judged;
     }
-    result.step = step_after(verdict.effect);
+    if (verdict.effect == Effect::kCool && state.limits_address(lease.index(), clock_.now())) {
+        verdict.reach = Reach::kProvider;
+    }
+    judged.result.step = step_after(verdict.effect);
     if (verdict.effect == Effect::kCool && verdict.reach == Reach::kProvider) {
         state.rest(verdict.penalty.value_or(penalties.default_cooldown), clock_.now());
-        result.step = Step::kNextProvider;
-        result.attempt.blame = Blame::kProvider;
+        judged.result.step = Step::kNextProvider;
+        judged.result.attempt.blame = Blame::kProvider;
     } else if (verdict.effect != Effect::kEmpty) {
         // What could not even be sent is our own doing: a proxy, a URL, a deadline gone by.
-        result.attempt.blame = never_left(response) ? Blame::kGateway : blame_of(verdict.effect);
+        judged.result.attempt.blame =
+            never_left(response) ? Blame::kGateway : blame_of(verdict.effect);
     }
     if (verdict.again == Again::kWithoutOption && variant == BuildVariant::kFull &&
-        call.provider.sends_option(sent)) {
-        return {std::move(result), Again::kWithoutOption};
+        call.provider.sends_option(asked.request)) {
+        judged.again = Again::kWithoutOption;
+        return judged;
     }
     const std::optional<KeyRest> rest = rest_after(verdict, penalties);
     if (rest) {
-        note_rest(spec.name, lease.key().id, verdict.outcome, *rest);
+        note_rest(state.name(), lease.key().id, verdict.outcome, *rest);
     }
     if (never_left(response)) {
         std::move(lease).refund();
     } else {
         std::move(lease).settle(verdict.outcome, longer(rest, by_windows));
     }
-    return {std::move(result), Again::kNo};
+    return judged;
+}
+
+void ProviderCall::take_answer(CallResult& result, const Call& call, BuildVariant variant) {
+    const ProviderSpec& spec = call.provider.spec();
+    ProviderAnswer& answer = result.answer;
+    call.plan.filter(call.request, answer.hits);
+    fill_hits(answer, spec.name, call.request);
+    answer.constraints = honoured(call.plan, spec, call.request, variant);
+    result.attempt.outcome = answer.empty() ? Outcome::kEmpty : Outcome::kSuccess;
+    result.step = answer.empty() ? Step::kEmpty : Step::kAnswer;
 }
 
 void ProviderCall::note_windows(ProviderState& state, std::string_view key_id,

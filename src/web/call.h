@@ -119,6 +119,8 @@ class ProviderCall {
     Judged judged(ProviderState& state, const Call& call, BuildVariant variant,
                   const Result<io::ClientResponse>& response, KeyLease& lease,
                   const KeysConfig& penalties);
+    // What is left of `result.answer` for the caller, and what that makes of the attempt.
+    static void take_answer(CallResult& result, const Call& call, BuildVariant variant);
     CallResult no_engine(ProviderState& state, const KeyLease& lease);
     void note_windows(ProviderState& state, std::string_view key_id, const KeyRest& rest);
     void note_rest(std::string_view provider, std::string_view key_id, Outcome reason,

@@ -133,6 +133,10 @@ std::string safe_detail(std::string_view words, const Secret& key, const QueryTe
     // Both sides are made one line first, since a line break in the query would hide it otherwise.
     std::string text = one_line(words, kMaxWordsBytes);
     text = hide(text, {key.reveal(), "[key]", kMinKeyPart, false});
+    const Secret encoded(percent_encode(key.reveal()));
+    if (encoded.reveal() != key.reveal()) {
+        text = hide(text, {encoded.reveal(), "[key]", kMinKeyPart, false});
+    }
     const std::string asked = one_line(query.reveal(), query.reveal().size());
     text = hide_query(std::move(text), asked);
     // Hiding goes by bytes: what is left of a character that a part ended in is repaired here.

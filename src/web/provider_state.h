@@ -7,6 +7,7 @@
 #include "guard/circuit.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
+#include "web/address_limit.h"
 #include "web/provider.h"
 #include "web/provider_rate.h"
 #include "web/recent_calls.h"
@@ -14,6 +15,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,6 +53,10 @@ class ProviderState {
 
     // Nobody is to call it for `time`, whatever the key.
     void rest(Millis time, Instant now);
+    // The key of that number was refused for its rate. Whether it is our address that is limited.
+    bool limits_address(std::uint64_t key, Instant now) {
+        return provider_.spec().may_limit_address && address_limit_.refused(key, now);
+    }
     // Until when nobody is, if that is so.
     std::optional<Instant> rests_until(Instant now) const;
 
@@ -80,6 +86,7 @@ class ProviderState {
     guard::Circuit circuit_;
     std::string reason_;
     std::optional<Instant> rests_until_;
+    AddressLimit address_limit_;
     RecentCalls recent_;
     ProviderRate rate_;
     const obs::Log& log_;

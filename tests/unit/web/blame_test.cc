@@ -1,55 +1,21 @@
 // The generic table, tests/cases/blame/*.json: each row is an answer ("status", "type", "headers",
 // "body" or "text") and what has to follow ("effect", "outcome", and where they matter "penalty_s"
-// and "detail"). A row without "penalty_s" must have no penalty.
+// and "detail"). A row without "penalty_s" must have no penalty. "own" is the effect that the
+// provider's own rows give every answer.
 #include "web/blame.h"
 
 #include "case_file.h"
+#include "judge_cases.h"
+#include "plain_provider.h"
 
 #include <gtest/gtest.h>
 
-#include <set>
 #include <string>
 
 namespace sluice::web {
 namespace {
 
 using namespace testing;  // NOLINT: the vocabulary of this file
-
-// A provider with nothing of its own: everything is the generic table's.
-class PlainProvider : public Provider {
- public:
-    const ProviderSpec& spec() const override {
-        static const ProviderSpec plain = {.name = "plain",
-                                           .default_base_url = "https://plain.test",
-                                           .keys_variable = "PLAIN_API_KEYS",
-                                           .key_variable = "PLAIN_API_KEY"};
-        return plain;
-    }
-
-    io::ClientRequest build(const SearchRequest&, const ProviderKey&,
-                            const CallSite&) const override {
-        return {};
-    }
-
-    std::optional<ProviderAnswer> parse(const JsonValue& body,
-                                        const SearchRequest&) const override {
-        const auto results = body.find("results");
-        const bool mine = results && results->is_array() && results->elements().empty();
-        return mine ? std::optional<ProviderAnswer>(ProviderAnswer{}) : std::nullopt;
-    }
-};
-
-// One that says the same about every answer, whatever it is.
-class StubbornProvider final : public PlainProvider {
- public:
-    explicit StubbornProvider(Effect effect, Outcome outcome)
-        : row_{.status = {0, 999}, .effect = effect, .outcome = outcome} {}
-
-    std::span<const BlameRow> blame_rows() const override { return {&row_, 1}; }
-
- private:
-    BlameRow row_;
-};
 
 Judgement judge_with(const Provider& provider, const io::ClientResponse& response) {
     const SearchRequest request = usual_request();
@@ -68,58 +34,13 @@ io::ClientResponse response_of(int status, std::string body, std::string type = 
     return response;
 }
 
-io::ClientResponse response_of_row(const JsonValue& row) {
-    static const std::set<std::string_view> known = {
-        "status", "type", "headers", "body", "text", "effect", "outcome", "penalty_s", "detail"};
-    io::ClientResponse response;
-    for (const auto& [name, value] : row.members()) {
-        EXPECT_TRUE(known.contains(name)) << name;
-        if (name == "status") {
-            response.status = static_cast<int>(*value.as_integer());
-        } else if (name == "type") {
-            response.headers.emplace_back("content-type", *value.as_string());
-        } else if (name == "headers") {
-            for (const auto& [header, text] : value.members()) {
-                response.headers.emplace_back(header, *text.as_string());
-            }
-        } else if (name == "body") {
-            response.body = canonical(value);
-        } else if (name == "text") {
-            response.body = *value.as_string();
-        }
-    }
-    return response;
-}
-
-void check_row(const JsonValue& row) {
-    SCOPED_TRACE(canonical(row));
-    const Judgement judgement = judge_with(PlainProvider(), response_of_row(row));
-    ASSERT_TRUE(std::holds_alternative<Verdict>(judgement));
-    const auto& verdict = std::get<Verdict>(judgement);
-    EXPECT_EQ(name_of(verdict.effect), row.string_at("effect"));
-    EXPECT_EQ(to_string(verdict.outcome), row.string_at("outcome"));
-    const auto penalty = row.find("penalty_s");
-    const auto expected =
-        penalty ? std::optional<Millis>(*penalty->as_integer() * 1000) : std::nullopt;
-    EXPECT_EQ(verdict.penalty, expected);
-    if (const auto detail = row.find("detail")) {
-        EXPECT_EQ(verdict.detail, *detail->as_string());
-    }
-}
-
 // Without a row of its own, a provider's answer is blamed as the tables say.
 TEST(Blame, EveryRowHolds) {
     std::size_t rows = 0;
-    for (const std::string& path : json_files("tests/cases/blame")) {
-        SCOPED_TRACE(path);
-        const Document file(read_file(path));
-        EXPECT_FALSE(file.root().string_at("why").empty());
-        const auto cases = file.root().find("cases");
-        ASSERT_TRUE(cases);
-        for (const JsonValue& row : cases->elements()) {
-            check_row(row);
-            ++rows;
-        }
+    for (const JudgeCase& judge_case : judge_cases()) {
+        SCOPED_TRACE(judge_case.name);
+        EXPECT_EQ(difference(judge_case, *judge_case.provider, blame_tables()), "");
+        rows += judge_case.owned ? 1 : 0;
     }
     EXPECT_GE(rows, 60U);
 }

@@ -275,6 +275,15 @@ io::ClientResponse read_response(const JsonValue& response) {
     return out;
 }
 
+io::ClientResponse read_answer(const JsonValue& root, const std::string& folder) {
+    if (const auto inline_response = root.find("response")) {
+        return read_response(*inline_response);
+    }
+    const std::string fixture(root.string_at("fixture"));
+    const Document file(read_file(folder + "fixtures/" + fixture + ".json"));
+    return read_response(file.root());
+}
+
 WallTime read_time(std::string_view text) {
     const auto part = [text](std::size_t at, std::size_t size) {
         int value = 0;

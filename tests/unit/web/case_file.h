@@ -47,6 +47,8 @@ std::string canonical(const std::string& json);
 SearchRequest read_request(const JsonValue& request);
 io::ClientResponse read_response(const JsonValue& response);
 WallTime read_time(std::string_view text);
+// The "response" of a case, or the "fixture" of the provider whose folder that is.
+io::ClientResponse read_answer(const JsonValue& root, const std::string& folder);
 
 std::string_view name_of(Effect effect);
 std::string_view name_of(Reach reach);

@@ -127,7 +127,7 @@ TEST(DeadlinesTest, NothingStartsAfterTheDeadline) {
             h.add_key("tavily", "tvly-key-of-many-" + std::to_string(i));
         }
         h.http.set_responder(
-            [](const io::ClientRequest&) { return after(700ms, test::status_answer(429)); });
+            [](const io::ClientRequest&) { return after(700ms, test::status_answer(401)); });
         SearchRequest request = h.request("a");
         request.strategy = strategy;
         const Instant begun = h.clock.now();

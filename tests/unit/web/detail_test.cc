@@ -30,6 +30,13 @@ TEST(Detail, IsCutAtTwoHundredBytes) {
     EXPECT_EQ(detail(std::string(198, 'x') + "\xC3\xA9z"), std::string(198, 'x') + "\xC3\xA9");
 }
 
+// A key that travelled in the address comes back as it stood there.
+TEST(Detail, HidesTheEncodedKey) {
+    const Secret odd(std::string("AIza+/key==0123456789"));
+    EXPECT_EQ(safe_detail("?key=AIza%2B%2Fkey%3D%3D0123456789&q=x", odd, kQuery), "?key=[key]&q=x");
+    EXPECT_EQ(safe_detail("?key=AIza+/key==0123456789&q=x", odd, kQuery), "?key=[key]&q=x");
+}
+
 // A key is hidden however it is echoed: whole, in another case, cut short, over and over.
 TEST(Detail, HidesTheKey) {
     EXPECT_EQ(detail("key tvly-dev-abcdefghijkl is unknown"), "key [key] is unknown");

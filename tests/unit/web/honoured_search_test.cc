@@ -107,6 +107,36 @@ TEST(HonouredSearch, OnceMoreIsOnce) {
     EXPECT_EQ(h.http.calls(), 6U);
 }
 
+// Two keys that are limited within moments: it is our address that Tavily limits. The second key
+// is left as it was, the third is not tried, and nobody asks the provider for a while.
+TEST(HonouredSearch, TwoLimitedKeysMeanTheAddress) {
+    WebHarness h(with_route({"tavily", "serper"}));
+    h.add_key("tavily", "tvly-key-number-one");
+    h.add_key("tavily", "tvly-key-number-two");
+    h.add_key("tavily", "tvly-key-number-three");
+    h.add_key("serper", "serper-key-number-one");
+    h.http.set_responder([](const io::ClientRequest& request) {
+        return request.url.find("tavily") != std::string::npos ? test::status_answer(429)
+                                                               : test::ok_answer(request);
+    });
+    const SearchReply reply = h.search(h.request("a"));
+    EXPECT_EQ(
+        trail(served(reply).attempts),
+        (std::vector<std::string>{"tavily:rate_limited", "tavily:rate_limited", "serper:success"}));
+    EXPECT_EQ(served(reply).attempts[0].blame, Blame::kKey);
+    EXPECT_EQ(served(reply).attempts[1].blame, Blame::kProvider);
+    EXPECT_EQ(h.overview().keys.at("tavily").cooling, 1U);
+    EXPECT_EQ(trail(served(h.search(h.request("b"))).attempts),
+              (std::vector<std::string>{"tavily:skipped_circuit", "serper:success"}));
+    // With a provider that never limits addresses it is each key's own limit.
+    WebHarness other(with_route({"serper"}));
+    other.add_key("serper", "serper-key-number-one");
+    other.add_key("serper", "serper-key-number-two");
+    other.http.set_responder([](const io::ClientRequest&) { return test::status_answer(429); });
+    failed(other.search(other.request("a")));
+    EXPECT_EQ(other.overview().keys.at("serper").cooling, 2U);
+}
+
 // Google's key is of no use without an engine, which the configuration or the key may name. The
 // secret is never part of the address that others see.
 TEST(HonouredSearch, AKeyWithoutAnEngineIsPassedOver) {

@@ -36,15 +36,6 @@ SearchRequest request_of(const JsonValue& root) {
     return fields ? read_request(*fields) : usual_request();
 }
 
-io::ClientResponse response_of(const Provider& provider, const JsonValue& root) {
-    if (const auto inline_response = root.find("response")) {
-        return read_response(*inline_response);
-    }
-    const std::string fixture(root.string_at("fixture"));
-    const Document file(read_file(folder_of(provider) + "fixtures/" + fixture + ".json"));
-    return read_response(file.root());
-}
-
 std::string describe(const io::ClientRequest& call) {
     std::string out;
     JsonWriter json(out);
@@ -112,7 +103,8 @@ void check_honoured(const Provider& provider, const JsonValue& root, const JsonV
 
 void check_windows(const Provider& provider, const JsonValue& root, const JsonValue& expected) {
     std::array<RateWindow, 8> windows;
-    const std::size_t count = provider.rate_windows(response_of(provider, root), windows);
+    const std::size_t count =
+        provider.rate_windows(read_answer(root, folder_of(provider)), windows);
     std::string out;
     JsonWriter json(out);
     json.begin_array();
@@ -133,7 +125,7 @@ void check_price(const Provider& provider, const JsonValue& root, const JsonValu
 }
 
 void check_judgement(const Provider& provider, const JsonValue& root, const JsonValue& expected) {
-    const io::ClientResponse response = response_of(provider, root);
+    const io::ClientResponse response = read_answer(root, folder_of(provider));
     const SearchRequest request = request_of(root);
     const ProviderKey key = usual_key();
     const auto now = root.find("now");
