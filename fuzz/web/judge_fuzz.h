@@ -57,7 +57,7 @@ inline void judge_everything(const Provider& provider, std::string_view body) {
     response.body = std::string(body);
     for (const Topic topic : {Topic::kGeneral, Topic::kNews}) {
         request.topic = topic;
-        for (const int status : {200, 202, 302, 400, 401, 402, 403, 422, 429, 432, 433, 500}) {
+        for (const int status : {200, 202, 302, 400, 401, 402, 403, 404, 422, 429, 432, 433, 500}) {
             response.status = status;
             const Judgement judgement = judge({provider, request, key}, response, reader, now);
             if (const auto* answer = std::get_if<ProviderAnswer>(&judgement)) {
