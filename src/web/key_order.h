@@ -38,6 +38,7 @@ struct alignas(64) KeySlot {
     Place place = Place::kFree;
     KeyStatus rest_status = KeyStatus::kCooling;     // of the penalty
     KeyStatus shown_status = KeyStatus::kAvailable;  // that it is counted under
+    bool disabled = false;                           // by an operator
     bool has_outcome = false;
     bool usage_changed = false;
     Outcome last_outcome = Outcome::kSuccess;

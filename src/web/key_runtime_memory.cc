@@ -152,6 +152,7 @@ void MemoryKeyRuntime::forget(KeyIndex key) {
 void MemoryKeyRuntime::apply_rules(KeyIndex key) {
     KeySlot& slot = slots_[key];
     const KeyRules& rules = rules_[key];
+    slot.disabled = rules.state == KeyState::kDisabled;
     slot.weight = static_cast<std::uint16_t>(rules.weight);
     slot.max_in_flight =
         static_cast<std::uint16_t>(rules.max_in_flight.value_or(config_.max_in_flight));
@@ -191,7 +192,7 @@ void MemoryKeyRuntime::note_usage(KeyIndex key) {
 void MemoryKeyRuntime::place(KeyIndex key, Instant now) {
     KeySlot& slot = slots_[key];
     SLUICE_ASSERT(slot.place == KeySlot::Place::kDisabled);
-    if (rules_[key].state == KeyState::kDisabled) {
+    if (slot.disabled) {
         return;
     }
     Group& group = group_of(key);

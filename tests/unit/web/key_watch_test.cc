@@ -1,0 +1,210 @@
+// How a change of the store comes into force, and what holds while the store is away.
+#include "web/key_watch.h"
+
+#include "base/random.h"
+#include "support/fake_key_store.h"
+#include "support/run_task.h"
+#include "support/web_harness.h"
+#include "web/metrics.h"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::web {
+namespace {
+
+using namespace std::chrono_literals;
+using test::FakeAnswer;
+using test::WebHarness;
+
+class KeyWatchTest : public testing::Test {
+ protected:
+    KeyWatchTest() {
+        boost::asio::co_spawn(
+            h.io, watch.run(),
+            boost::asio::bind_cancellation_slot(stop.slot(), [](const std::exception_ptr&) {}));
+        h.run();
+    }
+    ~KeyWatchTest() override {
+        stop.emit(boost::asio::cancellation_type::terminal);
+        h.run();
+    }
+
+    void add_elsewhere(std::string secret, std::optional<KeyQuota> quota = {}) {
+        NewKey key;
+        key.provider = "serper";
+        key.secret = Secret(std::move(secret));
+        key.quota = quota;
+        boost::asio::co_spawn(h.io, ignore(store.add(std::move(key))),
+                              [](const std::exception_ptr&) {});
+        h.run();
+    }
+    static Task<void> ignore(Task<Result<KeyRecord>> task) {
+        const auto result = co_await std::move(task);
+        EXPECT_TRUE(result.ok());
+    }
+    double gauge(const std::string& status) {
+        return h.metrics.gauge(kKeys, {"serper", status}).value();
+    }
+
+    WebHarness h;
+    test::FakeKeyStore store{h.clock};
+    KeyWatch watch{store, h.keys, h.clock, h.log, h.metrics};
+    boost::asio::cancellation_signal stop;
+};
+
+// A key that another process added is used within two seconds.
+TEST_F(KeyWatchTest, SeesWhatOthersDid) {
+    add_elsewhere("serper-secret-1");
+    EXPECT_EQ(h.keys.size(), 0u);
+    h.run_for(2s);
+    EXPECT_EQ(h.keys.size(), 1u);
+    EXPECT_EQ(gauge("available"), 1.0);
+    h.rest_key("serper", KeyStatus::kCooling, 30s);
+    h.run_for(1s);
+    EXPECT_EQ(gauge("available"), 0.0);
+    EXPECT_EQ(gauge("cooling"), 1.0);
+}
+
+// While the store is away the keys last known are used; that is said once and counted each time,
+// and what was counted meanwhile is written when it is back.
+TEST_F(KeyWatchTest, OutlivesTheStore) {
+    add_elsewhere("serper-secret-1");
+    h.run_for(2s);
+    store.away = true;
+    EXPECT_TRUE(std::holds_alternative<Served>(h.search(h.request("meanwhile"))));
+    h.run_for(30s);
+    EXPECT_EQ(h.keys.size(), 1u);
+    EXPECT_TRUE(h.sink.contains("key_store_failed"));
+    EXPECT_NEAR(h.metrics.counter(kKeyStoreFailures).value(), 30.0, 2.0);
+    EXPECT_FALSE(watch.store_answers());
+    EXPECT_EQ(store.usage_writes, 0u);
+    store.away = false;
+    h.run_for(2s);
+    EXPECT_TRUE(watch.store_answers());
+    EXPECT_TRUE(h.sink.contains("key_store_back"));
+    EXPECT_EQ(store.usage_writes, 1u);
+}
+
+// What was used counts after a restart; nothing is written while nothing is used.
+TEST_F(KeyWatchTest, CountsOutliveTheProcess) {
+    add_elsewhere("serper-secret-1", KeyQuota{2, KeyQuota::Per::kDay});
+    h.run_for(2s);
+    h.search(h.request("one"));
+    h.search(h.request("two"));
+    h.run_for(2s);
+    EXPECT_EQ(store.usage_writes, 1u);
+    h.run_for(60s);
+    EXPECT_EQ(store.usage_writes, 1u);
+
+    WebHarness next;
+    KeyWatch after_restart(store, next.keys, next.clock, next.log, next.metrics);
+    boost::asio::co_spawn(next.io, after_restart.refresh(), [](auto&&...) {});
+    next.run();
+    EXPECT_EQ(next.key_counts("serper"), KeyCounts{.exhausted = 1});
+}
+
+// Two hundred searches at once over ten keys: no key ever carries more calls than it may, and each
+// makes its share of them, within a tenth.
+TEST(KeysUnderLoadTest, ParallelSearchesSpreadOverTheKeys) {
+    ConfigLayers layers;
+    layers.add_file("load.toml", R"(
+[routing]
+fast = ["serper"]
+[lanes.fast]
+concurrency = 200
+[keys]
+max_in_flight = 25
+[providers.serper.rate]
+tokens = 100000
+interval_s = 1
+)");
+    ConfigReader reader(layers);
+    WebHarness h(WebConfig::read(reader));
+    for (int i = 0; i < 10; ++i) {
+        h.add_key("serper", "serper-key-number-" + std::to_string(i));
+    }
+    std::map<std::string, int> made;
+    SeededRandom random(3);
+    h.http.set_responder([&](const io::ClientRequest& request) {
+        const std::string key(request.secret_headers.at(0).second.reveal());
+        made[key] += 1;
+        FakeAnswer answer = test::ok_answer(request);
+        answer.delay = Millis(200 + static_cast<std::int64_t>(random.below(800)));
+        return answer;
+    });
+    std::vector<std::shared_ptr<WebHarness::Client>> clients;
+    for (int i = 0; i < 200; ++i) {
+        clients.push_back(h.start(h.request("query " + std::to_string(i))));
+    }
+    h.run();
+    const KeyCounts busy = h.key_counts("serper");
+    EXPECT_EQ(busy.in_flight, 200u);
+    for (std::uint32_t most_now = 0; h.key_counts("serper").in_flight > 0; h.run_for(50ms)) {
+        for (const KeyReport& report : test::run_task(h.io, h.clock, h.keys.report())) {
+            most_now = std::max(most_now, report.health.in_flight);
+        }
+        ASSERT_LE(most_now, 25u);
+    }
+    for (const auto& client : clients) {
+        ASSERT_TRUE(client->reply);
+        EXPECT_TRUE(std::holds_alternative<Served>(*client->reply));
+    }
+    ASSERT_EQ(made.size(), 10u);
+    for (const auto& [key, calls] : made) {
+        EXPECT_NEAR(calls, 20, 2) << key;
+    }
+    EXPECT_EQ(h.key_counts("serper").in_flight, 0u);
+}
+
+// A bound on calls at once holds however many ask: the rest is turned away, and nothing leaks.
+TEST(KeysUnderLoadTest, BoundsHoldWhenMoreAskThanMayCall) {
+    ConfigLayers layers;
+    layers.add_file("load.toml", R"(
+[routing]
+fast = ["serper"]
+[lanes.fast]
+concurrency = 200
+[keys]
+max_in_flight = 5
+[providers.serper.rate]
+tokens = 100000
+interval_s = 1
+)");
+    ConfigReader reader(layers);
+    WebHarness h(WebConfig::read(reader));
+    for (int i = 0; i < 10; ++i) {
+        h.add_key("serper", "serper-key-number-" + std::to_string(i));
+    }
+    h.http.set_responder([&](const io::ClientRequest& request) {
+        FakeAnswer answer = test::ok_answer(request);
+        answer.delay = 500ms;
+        return answer;
+    });
+    std::vector<std::shared_ptr<WebHarness::Client>> clients;
+    for (int i = 0; i < 200; ++i) {
+        clients.push_back(h.start(h.request("query " + std::to_string(i))));
+    }
+    h.run();
+    EXPECT_EQ(h.key_counts("serper"), (KeyCounts{.saturated = 10, .in_flight = 50}));
+    h.run_for(10s);
+    int served = 0;
+    for (const auto& client : clients) {
+        ASSERT_TRUE(client->reply);
+        served += std::holds_alternative<Served>(*client->reply) ? 1 : 0;
+    }
+    EXPECT_EQ(served, 50);
+    EXPECT_EQ(h.key_counts("serper"), KeyCounts{.available = 10});
+}
+
+}  // namespace
+}  // namespace sluice::web

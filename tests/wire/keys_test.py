@@ -1,0 +1,257 @@
+"""Provider keys on the real binary: the API, the commands, restarts, crashes and the secrets key."""
+import contextlib
+import json
+import os
+import pathlib
+import re
+import signal
+import sqlite3
+import stat
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+from wire import SLUICE, TIMEOUT_S, Process, call
+
+SECRET = "serper-wire-secret-4711"
+
+
+class Gateway(Process):
+    """A gateway on a data directory that outlives it."""
+
+    def __init__(self, data_dir, upstream=None, env=None, args=()):
+        self.data_dir = pathlib.Path(data_dir)
+        base = f"http://127.0.0.1:{upstream.port}/serper" if upstream else "http://127.0.0.1:9"
+        super().__init__([SLUICE, "serve", "--data-dir", data_dir, "--listen", "127.0.0.1:0", "--set", "routing.fast=serper",
+                          "--set", f"providers.serper.base_url={base}", *args], env)
+        self.address = ("127.0.0.1", int(self.wait_for_line(r"listens on 127\.0\.0\.1:(\d+)")[1]))
+
+    def call(self, method, target, body=None):
+        return call(self.address, method, target, body=body)
+
+    def keys(self):
+        return self.call("GET", "/v1/keys").json()["keys"]
+
+    def search(self, query):
+        return self.call("POST", "/v1/search", {"query": query, "trace": True})
+
+
+@contextlib.contextmanager
+def gateway(data_dir, *args, **options):
+    process = Gateway(data_dir, *args, **options)
+    try:
+        yield process
+    finally:
+        if process.process.poll() is None:
+            assert process.stop() == 0, process.output()
+    assert SECRET not in process.output()
+
+
+def command(data_dir, *args, stdin="", env=None):
+    return subprocess.run([SLUICE, "keys", *map(str, args), "--data-dir", str(data_dir)], input=stdin, capture_output=True,
+                          text=True, timeout=TIMEOUT_S, env={**os.environ, **(env or {})}, cwd=data_dir)
+
+
+def wait_until(condition):
+    end = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < end, "it never came true"
+
+
+def stored_count(data_dir):
+    with contextlib.closing(sqlite3.connect(f"file:{data_dir}/keys.db?mode=ro", uri=True)) as db:
+        return db.execute("SELECT sum(used) FROM provider_key").fetchone()[0]
+
+
+@pytest.fixture
+def data_dir():
+    with tempfile.TemporaryDirectory() as folder:
+        yield folder
+
+
+def test_a_key_from_adding_to_removing(data_dir, upstream):
+    with gateway(data_dir, upstream) as sluice:
+        assert sluice.call("GET", "/readyz").status == 503
+        assert sluice.search("nobody").status == 503
+        added = sluice.call("POST", "/v1/keys", {"provider": "serper", "secret": SECRET, "label": "main"})
+        assert added.status == 201 and added.header("Location") == "/v1/keys/" + added.json()["id"]
+        assert SECRET not in added.body.decode()
+        one = added.header("Location")
+        assert sluice.call("GET", "/readyz").status == 200
+        answer = sluice.search("with a key").json()
+        assert answer["attempts"][0]["key_id"] == added.json()["id"]
+        record = sluice.call("GET", one).json()
+        assert (record["used"], record["last_outcome"], record["in_flight"]) == (1, "success", 0)
+        assert sluice.call("PATCH", one, {"state": "disabled"}).json()["state"] == "disabled"
+        assert sluice.search("disabled").status == 503
+        assert sluice.call("GET", "/v1/status").json()["keys"]["serper"]["disabled"] == 1
+        assert sluice.call("PATCH", one, {"state": "active"}).status == 200
+        assert sluice.search("enabled").status == 200
+        assert sluice.call("DELETE", one).status == 204
+        assert sluice.search("removed").status == 503 and sluice.keys() == []
+
+
+def test_a_trial_of_a_key(data_dir, upstream):
+    with gateway(data_dir, upstream, env={"SERPER_API_KEYS": SECRET}) as sluice:
+        [key] = sluice.keys()
+        upstream.control("serper", fixture="auth", times=1)
+        assert command(data_dir, "test", key["id"]).returncode == 1
+        tried = command(data_dir, "test", key["id"], "--json")
+        assert tried.returncode == 0 and json.loads(tried.stdout)["result"] == "valid", tried.stdout + tried.stderr
+        assert sluice.keys()[0]["status"] == "available", "a trial punishes nobody"
+
+
+def test_keys_of_the_environment(data_dir):
+    """Seeding is idempotent; what an operator removed or disabled stays so over restarts."""
+    env = {"SERPER_API_KEYS": f"{SECRET},serper-wire-second-1234", "TAVILY_API_KEY": "tvly-wire-third-0000"}
+    with gateway(data_dir, env=env) as sluice:
+        keys = sluice.keys()
+        assert [(k["provider"], k["last4"]) for k in keys] == [("serper", "4711"), ("serper", "1234"), ("tavily", "0000")]
+        assert sluice.call("DELETE", "/v1/keys/" + keys[0]["id"]).status == 204
+        assert sluice.call("PATCH", "/v1/keys/" + keys[1]["id"], {"state": "disabled", "label": "mine"}).status == 200
+    with gateway(data_dir, env=env) as sluice:
+        after = sluice.keys()
+        assert [k["id"] for k in after] == [keys[1]["id"], keys[2]["id"]]
+        assert (after[0]["state"], after[0]["label"]) == ("disabled", "mine")
+        # Who adds a removed key by hand means it.
+        again = sluice.call("POST", "/v1/keys", {"provider": "serper", "secret": SECRET})
+        assert again.status == 201 and again.json()["id"] == keys[0]["id"]
+    with gateway(data_dir) as sluice:
+        assert len(sluice.keys()) == 3, "the store has them without the environment"
+
+
+def test_a_crash_loses_no_key(data_dir, upstream):
+    """kill -9 right after each answer: what was said to be done is done."""
+    ids = []
+    for i in range(3):
+        sluice = Gateway(data_dir, upstream)
+        added = sluice.call("POST", "/v1/keys", {"provider": "serper", "secret": f"{SECRET}-{i}", "quota": {"limit": 3, "per": "month"}})
+        assert added.status == 201
+        ids.append(added.json()["id"])
+        assert sluice.stop(signal.SIGKILL) == -signal.SIGKILL
+    with gateway(data_dir, upstream) as sluice:
+        assert [k["id"] for k in sluice.keys()] == ids
+        assert sluice.search("after the crash").status == 200
+
+
+def test_a_quota_outlives_the_process(data_dir, upstream):
+    with gateway(data_dir, upstream) as sluice:
+        body = {"provider": "serper", "secret": SECRET, "quota": {"limit": 2, "per": "total"}}
+        assert sluice.call("POST", "/v1/keys", body).status == 201
+        assert sluice.search("first").status == 200
+    with gateway(data_dir, upstream) as sluice:
+        assert sluice.keys()[0]["used"] == 1
+        assert sluice.search("second").status == 200
+        assert sluice.search("third").status == 503
+        # Written within a second, so that a crash loses no more than that.
+        wait_until(lambda: stored_count(data_dir) == 2)
+        sluice.stop(signal.SIGKILL)
+    with gateway(data_dir, upstream) as sluice:
+        [key] = sluice.keys()
+        assert (key["used"], key["status"], key["until"]) == (2, "exhausted", None)
+
+
+def test_the_secrets_key(data_dir):
+    """Made once, for its owner only; without it or with another one a start is refused, and nothing is lost."""
+    folder = pathlib.Path(data_dir)
+    with gateway(data_dir, env={"SERPER_API_KEYS": SECRET}):
+        pass
+    secrets = folder / "secrets.key"
+    assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
+    right = secrets.read_text()
+    assert re.fullmatch(r"[0-9a-f]{64}\n", right)
+    for path in folder.iterdir():
+        if path.is_file():
+            assert SECRET.encode() not in path.read_bytes(), f"{path} holds a key"
+
+    def refused(**env):
+        result = subprocess.run([SLUICE, "serve", "--data-dir", data_dir, "--listen", "127.0.0.1:0"], capture_output=True,
+                                text=True, timeout=TIMEOUT_S, env={**os.environ, **env})
+        assert result.returncode != 0 and right.strip() not in result.stderr
+        return result.stderr
+
+    secrets.write_text("f" * 64)
+    assert "encrypted with the secrets key" in refused() and "move the file away" in refused()
+    secrets.write_text("nonsense")
+    assert "64 hexadecimal digits" in refused()
+    secrets.unlink()
+    assert "put it back" in refused() and not secrets.exists()
+    assert "no variable SLUICE_TEST_SECRETS" in refused(SLUICE__SECRETS__KEY="env:SLUICE_TEST_SECRETS")
+    assert "secrets.key" in refused(SLUICE__SECRETS__KEY=str(folder / "elsewhere"))
+    given = {"SLUICE__SECRETS__KEY": "env:SLUICE_TEST_SECRETS", "SLUICE_TEST_SECRETS": right}
+    with gateway(data_dir, env=given) as sluice:
+        assert [k["last4"] for k in sluice.keys()] == ["4711"]
+
+
+def test_commands_without_a_gateway(data_dir, upstream):
+    nothing = command(data_dir, "list")
+    assert nothing.returncode == 0 and "sluice keys add" in nothing.stdout
+    added = command(data_dir, "add", "serper", "--label", "main", "--quota", "1000/day", "--weight", "3", stdin=SECRET + "\n")
+    assert added.returncode == 0, added.stderr
+    key_id = re.fullmatch(r"added (\w+) for serper\n", added.stdout)[1]
+    listed = command(data_dir, "list")
+    head, row = listed.stdout.splitlines()
+    assert row.split() == [key_id, "serper", "4711", "-", "0", "1000/day", "3", "-", "main"]
+    assert head.index("LABEL") == row.index("main"), "columns are aligned"
+    assert command(data_dir, "disable", key_id).stdout == f"{key_id} is disabled\n"
+    assert json.loads(command(data_dir, "list", "--json").stdout)["keys"][0]["state"] == "disabled"
+    assert command(data_dir, "enable", key_id, "--json").returncode == 0
+    by_variable = command(data_dir, "add", "tavily", "--secret-env", "A_KEY", env={"A_KEY": "tvly-from-a-variable"})
+    assert by_variable.returncode == 0, by_variable.stderr
+    (pathlib.Path(data_dir) / "key.txt").write_text("tvly-from-a-file-0001\n")
+    assert command(data_dir, "add", "tavily", "--secret-file", "key.txt").returncode == 0
+    assert command(data_dir, "remove", key_id).stdout == f"removed {key_id}\n"
+    with gateway(data_dir, upstream) as sluice:
+        assert [k["provider"] for k in sluice.keys()] == ["tavily", "tavily"]
+
+
+def test_commands_beside_a_gateway(data_dir, upstream):
+    with gateway(data_dir, upstream) as sluice:
+        added = command(data_dir, "add", "serper", "--json", stdin=SECRET)
+        assert added.returncode == 0, added.stderr
+        assert sluice.search("at once").status == 200, "a change is in force when the command ends"
+        key_id = json.loads(added.stdout)["id"]
+        assert "available" in command(data_dir, "list").stdout
+        assert command(data_dir, "disable", key_id).returncode == 0
+        assert sluice.search("not any more").status == 503
+        assert command(data_dir, "remove", key_id).returncode == 0 and sluice.keys() == []
+
+
+def test_another_process_is_noticed(data_dir, upstream):
+    """A change that did not come through this gateway is in force within two seconds."""
+    with gateway(data_dir, upstream) as sluice:
+        os.rename(sluice.data_dir / "sluice.sock", sluice.data_dir / "aside")
+        assert command(data_dir, "add", "serper", stdin=SECRET).returncode == 0
+        os.rename(sluice.data_dir / "aside", sluice.data_dir / "sluice.sock")
+        begun = time.monotonic()
+        wait_until(lambda: len(sluice.keys()) == 1)
+        assert time.monotonic() - begun < 2.5
+
+
+@pytest.mark.parametrize("args, stdin, code, said", [
+    (["add", "serpr"], SECRET, 2, "did you mean 'serper'"),
+    (["add", "serper"], "", 2, "standard input"),
+    (["add", "serper"], "two words", 2, "secret"),
+    (["add", "serper", "--quota", "many"], SECRET, 2, "--quota"),
+    (["add", "serper", "--quota", "5/week"], SECRET, 2, "day month total"),
+    (["add", "serper", "--weight", "0"], SECRET, 2, "weight"),
+    (["add", "serper", "--secret-file", "nowhere"], "", 2, "nowhere"),
+    (["add", SECRET, SECRET], "", 2, ""),
+    (["remove", "nonesuch"], "", 1, "sluice keys list"),
+    (["enable", "../nonesuch"], "", 1, "sluice keys list"),
+    (["test", "nonesuch"], "", 1, "no key of that id"),
+    (["lst"], "", 2, ""), ([], "", 2, "subcommand"),
+])
+def test_mistakes_are_told(data_dir, args, stdin, code, said):
+    result = command(data_dir, *args, stdin=stdin)
+    assert result.returncode == code, result.stdout + result.stderr
+    assert said in result.stdout + result.stderr
+    assert stdin.strip() == "" or stdin not in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("name", ["list", "add", "enable", "disable", "remove", "test"])
+def test_help_teaches(name):
+    result = subprocess.run([SLUICE, "keys", name, "--help"], capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert result.returncode == 0 and "Usage:" in result.stdout and len(result.stdout) > 150
