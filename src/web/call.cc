@@ -121,6 +121,9 @@ std::string reason_of(const Attempt& attempt) {
 
 void report(ProviderState& state, guard::CircuitPass& pass, const CallResult& result,
             bool short_time, Instant now) {
+    if (result.attempt.outcome == Outcome::kCancelled) {
+        state.cut_off(result.attempt.latency);
+    }
     const auto said = said_about_provider(result, short_time);
     if (said == guard::CallOutcome::kSuccess) {
         state.succeeded(pass, result.attempt.latency, now);

@@ -44,6 +44,9 @@ class ProviderState {
     // `reason` is shown to operators: an outcome and a status, nothing that the provider wrote.
     void failed(guard::CircuitPass& pass, std::string reason, Instant now);
 
+    // A call was cancelled after so long.
+    void cut_off(Millis elapsed) { recent_.add_cut_off(elapsed); }
+
     struct CircuitView {
         guard::CircuitState state = guard::CircuitState::kClosed;
         std::optional<Duration> reopens_in = {};  // while open

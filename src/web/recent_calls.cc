@@ -9,11 +9,22 @@
 namespace sluice::web {
 
 void RecentCalls::add_success(Millis latency) {
+    add_latency(latency);
+    add_outcome(true);
+}
+
+void RecentCalls::add_cut_off(Millis elapsed) {
+    const std::optional<Millis> slow = latency(kSlowShare);
+    if (slow && elapsed >= *slow) {
+        add_latency(elapsed);
+    }
+}
+
+void RecentCalls::add_latency(Millis latency) {
     constexpr Millis::rep kLargest = std::numeric_limits<std::uint32_t>::max();
     latencies_ms_[successes_ % kRemembered] =
         static_cast<std::uint32_t>(std::clamp<Millis::rep>(latency.count(), 0, kLargest));
     successes_ += 1;
-    add_outcome(true);
 }
 
 void RecentCalls::add_failure() {

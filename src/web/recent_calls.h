@@ -22,6 +22,10 @@ class RecentCalls {
 
     void add_success(Millis latency);
     void add_failure();
+    // A call was cut off after `elapsed`. If it was slow by then it counts as one that took that
+    // long, for it would have taken longer still: else only the quick ones would be remembered, and
+    // more and more would be called slow. If it was not, it says nothing.
+    void add_cut_off(Millis elapsed);
 
     // The latency that `share` (0 to 1) of the remembered successes did not exceed; nothing before
     // there are kEnough of them.
@@ -39,6 +43,7 @@ class RecentCalls {
     std::optional<double> success_ratio() const;
 
  private:
+    void add_latency(Millis latency);
     void add_outcome(bool success);
 
     std::array<std::uint32_t, kRemembered> latencies_ms_{};  // of successes, a ring

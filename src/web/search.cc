@@ -187,10 +187,12 @@ Task<Result<Search::SharedResult>> Search::fly(std::shared_ptr<const SearchReque
     // What is in force now is in force to the end of this flight.
     const std::shared_ptr<const WebConfig> config = config_.get();
     // A place in the lane, for the whole of the work.
+    const Instant arrived = clock_.now();
     Result<guard::LaneTicket> ticket = co_await lanes_.enter(kind_of(request->lane), deadline);
     if (!ticket.ok()) {
         counters_->shed[index_of(request->lane)].add();
         Failure shed;
+        shed.queued = std::chrono::ceil<Millis>(clock_.now() - arrived);
         shed.error = std::move(ticket).error();
         co_return std::make_shared<const StrategyResult>(std::move(shed));
     }

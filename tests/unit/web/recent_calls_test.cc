@@ -46,6 +46,29 @@ TEST(RecentCallsTest, OldCallsAreForgotten) {
     EXPECT_EQ(calls.success_ratio(), 1.0);
 }
 
+// A call that is cut off when it is slow already would have been slower still: it keeps its place
+// among the slow ones, so that cutting them off does not make what is usual look ever quicker.
+TEST(RecentCallsTest, CutOffCallsStaySlow) {
+    RecentCalls calls;
+    for (int i = 1; i <= 100; ++i) {
+        calls.add_success(Millis(i));
+    }
+    calls.add_cut_off(10ms);  // says nothing
+    EXPECT_EQ(calls.latency(0.95), 95ms);
+    // Whatever takes longer than usual is cut off, for a second call has answered by then.
+    for (int i = 0; i < 2000; ++i) {
+        const Millis takes(1 + (i * 37) % 100);
+        const Millis slow = *calls.latency(0.95);
+        if (takes > slow) {
+            calls.add_cut_off(slow);
+        } else {
+            calls.add_success(takes);
+        }
+    }
+    EXPECT_GE(calls.latency(0.95), Millis(80));
+    EXPECT_EQ(calls.success_ratio(), 1.0);
+}
+
 // Failures count for the ratio and never for the latency.
 TEST(RecentCallsTest, FailuresLowerTheRatioOnly) {
     RecentCalls calls;

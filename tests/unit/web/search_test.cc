@@ -351,6 +351,7 @@ TEST(SearchLanesTest, FullLaneShedsAndTimesOut) {
     h.run_for(2s);
     ASSERT_TRUE(waiting->reply.has_value());
     EXPECT_EQ(failed(*waiting->reply).error.code, Code::kOverloaded);
+    EXPECT_EQ(failed(*waiting->reply).queued, 2000ms);
     EXPECT_FALSE(running->reply.has_value());
     h.run_for(3s);
     EXPECT_TRUE(std::holds_alternative<Served>(*running->reply));
