@@ -78,7 +78,11 @@ std::optional<Millis> first_circuit_reopens_in(const SearchWork& work,
                                                const std::vector<Candidate>& route) {
     Earliest earliest;
     for (const Candidate& candidate : route) {
-        earliest.add(candidate.state->circuit(work.clock.now()).reopens_in);
+        const Instant now = work.clock.now();
+        earliest.add(candidate.state->circuit(now).reopens_in);
+        if (const auto until = candidate.state->rests_until(now)) {
+            earliest.add(*until - now);
+        }
     }
     return earliest.millis();
 }

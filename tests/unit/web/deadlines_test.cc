@@ -133,7 +133,7 @@ TEST(DeadlinesTest, NothingStartsAfterTheDeadline) {
         const Instant begun = h.clock.now();
         const SearchReply reply = h.search(request);
         EXPECT_LT(h.clock.now() - begun, 10s);
-        EXPECT_GT(failed(reply).attempts.size(), 10u);
+        EXPECT_GE(failed(reply).attempts.size(), 10u);
         EXPECT_EQ(h.http.started_late(), 0u);
         EXPECT_EQ(h.http.under_way(), 0u);
         EXPECT_EQ(h.key_counts("serper").in_flight, 0u);
