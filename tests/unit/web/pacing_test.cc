@@ -2,8 +2,13 @@
 // for a quota, and blame for nobody who is not to blame.
 #include "web/pacing.h"
 
+#include "replies.h"
+#include "support/web_harness.h"
+#include "web/metrics.h"
+
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 namespace sluice::web {
@@ -75,6 +80,67 @@ TEST(PacingTest, LongerRestCounts) {
     EXPECT_EQ(longer(refused, pace)->status, KeyStatus::kQuarantined);
     EXPECT_EQ(longer(std::nullopt, pace)->status, KeyStatus::kCooling);
     EXPECT_FALSE(longer(std::nullopt, std::nullopt));
+}
+
+// Through the whole search, with a provider that counts our calls in its headers.
+class PacedSearchTest : public testing::Test {
+ protected:
+    void SetUp() override {
+        WebConfig config = test::harness_config();
+        config.route_fast = {"brave"};
+        config.providers.find("brave")->second.rate.tokens = 0;
+        h.web.reconfigure(config);
+        h.add_key("brave", "brave-key-number-one");
+        h.add_key("brave", "brave-key-number-two");
+    }
+    // What is left of this second and of this month.
+    void left(std::string remaining) {
+        h.http.set_responder([remaining](const io::ClientRequest&) {
+            test::FakeAnswer answer;
+            answer.body = R"({"type":"search","query":{"original":"q"},"web":{"results":[
+                {"title":"T","url":"https://a.example/1","description":"d"}]}})";
+            answer.headers.emplace_back("x-ratelimit-limit", "1, 2000");
+            answer.headers.emplace_back("x-ratelimit-policy", "1;w=1, 2000;w=2592000");
+            answer.headers.emplace_back("x-ratelimit-remaining", remaining);
+            answer.headers.emplace_back("x-ratelimit-reset", "1, 389223");
+            return answer;
+        });
+    }
+    Attempt ask() {
+        const SearchReply reply = h.search(h.request("query " + std::to_string(++searches_)));
+        return served(reply).attempts.at(0);
+    }
+    test::WebHarness h;
+
+ private:
+    int searches_ = 0;
+};
+
+// A key that has had its call of this second is not asked again in it: first the other key is, and
+// then the search waits for the first that is free. Nobody is penalised.
+TEST_F(PacedSearchTest, KeysTakeTurnsAndThenTheSearchWaits) {
+    left("0, 1977");
+    const Attempt first = ask();
+    const Attempt second = ask();
+    EXPECT_NE(first.key_id, second.key_id);
+    EXPECT_EQ(second.waited, 0ms);
+    const Attempt third = ask();
+    EXPECT_EQ(third.waited, 1000ms);
+    EXPECT_EQ(third.outcome, Outcome::kSuccess);
+    EXPECT_FALSE(h.sink.contains("key_penalised"));
+    EXPECT_EQ(h.metrics.counter(kKeyPaces, {"brave"}).value(), 3.0);
+}
+
+// A key whose month is used up is exhausted until the month is over, though its answer was good.
+TEST_F(PacedSearchTest, SpentMonthExhaustsTheKey) {
+    left("1, 0");
+    EXPECT_EQ(ask().outcome, Outcome::kSuccess);
+    EXPECT_EQ(h.key_counts("brave").exhausted, 1u);
+    EXPECT_TRUE(h.sink.contains("key_penalised"));
+    h.clock.advance(389222s);
+    EXPECT_EQ(h.key_counts("brave").exhausted, 1u);
+    h.clock.advance(1s);
+    EXPECT_EQ(h.key_counts("brave").exhausted, 0u);
 }
 
 }  // namespace

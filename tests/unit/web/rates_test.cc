@@ -239,6 +239,43 @@ TEST(RateSettingsTest, VendorsLimitIsTheDefaultAtItsAddress) {
               (RateLimit{7, 2000ms}));
 }
 
+// Through the whole search: the second refused key is not burnt but the provider is left alone for
+// as long as it asked, and then asked again with that key.
+TEST(RestsTest, ProviderRestsInsteadOfItsKeys) {
+    WebHarness h;
+    for (int i = 0; i < 5; ++i) {
+        h.add_key("tavily", "tvly-key-number-" + std::to_string(i));
+    }
+    h.http.set_responder([](const io::ClientRequest&) {
+        test::FakeAnswer answer = test::status_answer(429, R"({"detail":{"error":"slow down"}})");
+        answer.headers.emplace_back("retry-after", "60");
+        return answer;
+    });
+    SearchRequest request = h.request("first");
+    request.providers = {"tavily"};
+    const SearchReply first = h.search(request);
+    EXPECT_EQ(trail(failed(first).attempts),
+              (std::vector<std::string>{"tavily:rate_limited", "tavily:rate_limited"}));
+    EXPECT_EQ(failed(first).attempts[0].blame, Blame::kKey);
+    EXPECT_EQ(failed(first).attempts[1].blame, Blame::kProvider);
+    EXPECT_EQ(h.key_counts("tavily").available, 4u);
+    EXPECT_EQ(h.metrics.counter(kProviderRests, {"tavily"}).value(), 1.0);
+    EXPECT_TRUE(h.sink.contains("provider_rested"));
+
+    request.query = QueryText("second");
+    const SearchReply second = h.search(request);
+    EXPECT_EQ(trail(failed(second).attempts), std::vector<std::string>{"tavily:skipped_circuit"});
+    EXPECT_EQ(failed(second).attempts[0].detail,
+              "it refuses every key; left alone until 2026-01-01T00:01:00.000Z");
+    EXPECT_EQ(failed(second).error.retry_after, Millis(60'000));
+    h.clock.advance(60s);
+    h.http.set_responder([](const io::ClientRequest& r) { return test::ok_answer(r); });
+    EXPECT_EQ(served(h.search(request)).answer->provider(), "tavily");
+    for (const auto& provider : h.overview().providers) {
+        EXPECT_EQ(provider.circuit.state, guard::CircuitState::kClosed);
+    }
+}
+
 // A turn that was used stays used; one that was not is there for the next.
 TEST(ProviderRateTest, UnusedTurnsComeBack) {
     const Instant now{1000s};
