@@ -215,6 +215,7 @@ Result<Access::Impl::Identity> Access::Impl::by_token(const Policy& current,
     identity.token_limit =
         record.requests_per_minute.value_or(current.config.token_requests_per_minute);
     identity.client_limit = current.config.client_requests_per_minute;
+    identity.caller.token = verdict.record;
     return identity;
 }
 

@@ -45,7 +45,8 @@ struct Credentials {
 
 // Who passed. Small and copied into whatever outlives the request.
 struct Caller {
-    std::string token_id;  // empty: anonymous or the admin socket
+    std::string token_id;                           // empty: anonymous or the admin socket
+    std::shared_ptr<const TokenRecord> token = {};  // null: likewise
     Scopes scopes;
     std::string bucket;  // what client windows count by
 };

@@ -4,6 +4,9 @@
 #include "base/exception.h"
 #include "guard/event.h"
 
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include <algorithm>
 #include <exception>
 #include <limits>
@@ -129,6 +132,8 @@ Task<Status> SpendWriter::wait_for_exact() {
 }
 
 Task<void> SpendWriter::write_until_done() {
+    // Not in the middle of what changes the accounts.
+    co_await boost::asio::post(boost::asio::use_awaitable);
     Instant next = clock_.now() + kSpendWriteInterval;
     while (!listed_.empty()) {
         const bool at_once = wants_exact() || (urgent_ > 0 && !is_lost_);

@@ -20,7 +20,7 @@ inline constexpr std::int64_t kMicroUsd = 1'000'000;  // of one US dollar
 // Budgets and amounts beyond it are refused where they come in, so that sums fit 64 bits.
 inline constexpr std::int64_t kMaxBudgetUsd = 1'000'000'000;
 inline constexpr std::int64_t kMaxBudgetCalls = 1'000'000'000'000;
-inline constexpr std::int64_t kMaxCallMicroUsd = 1'000'000 * kMicroUsd;
+inline constexpr std::int64_t kMaxCallMicroUsd = 1'000 * kMicroUsd;
 inline constexpr std::int64_t kMaxCallUnits = 1'000'000;
 
 // Dollars as a setting or an option has them, rounded to the millionth. `usd` is 0 to

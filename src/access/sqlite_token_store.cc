@@ -34,6 +34,14 @@ constexpr std::array kSchema = {
         ) STRICT;
         INSERT INTO token_revision VALUES (1, 0);
     )sql"},
+    io::SqliteMigration{R"sql(
+        ALTER TABLE token ADD COLUMN calls_day INTEGER;
+        ALTER TABLE token ADD COLUMN calls_month INTEGER;
+        ALTER TABLE token ADD COLUMN calls_total INTEGER;
+        ALTER TABLE token ADD COLUMN micro_usd_day INTEGER;
+        ALTER TABLE token ADD COLUMN micro_usd_month INTEGER;
+        ALTER TABLE token ADD COLUMN micro_usd_total INTEGER;
+    )sql"},
 };
 
 using Stamp = std::chrono::time_point<std::chrono::system_clock, Millis>;
@@ -64,10 +72,12 @@ std::string_view bytes_of(const Sha256& digest) {
 
 constexpr std::string_view kSelect =
     "SELECT id, label, scopes, created_at, expires_at, requests_per_minute, last4, revoked_at,"
-    " digest FROM token ORDER BY created_at, id";
+    " digest, calls_day, calls_month, calls_total, micro_usd_day, micro_usd_month,"
+    " micro_usd_total FROM token ORDER BY created_at, id";
 constexpr std::string_view kSelectOne =
     "SELECT id, label, scopes, created_at, expires_at, requests_per_minute, last4, revoked_at,"
-    " digest FROM token WHERE id = ?1";
+    " digest, calls_day, calls_month, calls_total, micro_usd_day, micro_usd_month,"
+    " micro_usd_total FROM token WHERE id = ?1";
 
 // A row of either query.
 Result<StoredToken> read_token(const SqliteStatement& row) {
@@ -89,6 +99,10 @@ Result<StoredToken> read_token(const SqliteStatement& row) {
     token.record.last4 = row.text(6);
     token.record.revoked_at = from_stored(row.optional_integer(7));
     std::copy(digest.begin(), digest.end(), token.digest.begin());
+    for (std::size_t i = 0; i < kPeriods; ++i) {
+        token.record.budget.calls[i] = row.optional_integer(9 + static_cast<int>(i));
+        token.record.budget.micro_usd[i] = row.optional_integer(12 + static_cast<int>(i));
+    }
     return token;
 }
 
@@ -110,11 +124,14 @@ Status insert_token(SqliteConnection& db, const StoredToken& token) {
     const std::string scopes = record.scopes.to_string();
     TRY_STATUS(
         db.change("INSERT INTO token (id, label, scopes, created_at, expires_at,"
-                  " requests_per_minute, last4, digest)"
-                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                  " requests_per_minute, last4, digest, calls_day, calls_month, calls_total,"
+                  " micro_usd_day, micro_usd_month, micro_usd_total)"
+                  " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
                   {record.id, record.label, scopes, to_stored(record.created_at),
                    to_stored(record.expires_at), record.requests_per_minute, record.last4,
-                   SqliteBlob{bytes_of(token.digest)}}));
+                   SqliteBlob{bytes_of(token.digest)}, record.budget.calls[0],
+                   record.budget.calls[1], record.budget.calls[2], record.budget.micro_usd[0],
+                   record.budget.micro_usd[1], record.budget.micro_usd[2]}));
     return bump_revision(db);
 }
 
@@ -186,6 +203,7 @@ StoredToken to_stored_token(const NewToken& token, const TokenText& text, WallTi
         stored.record.expires_at = to_stored_precision(*token.expires_at);
     }
     stored.record.requests_per_minute = token.requests_per_minute;
+    stored.record.budget = token.budget;
     stored.record.last4 = text.last4;
     stored.digest = text.digest;
     return stored;

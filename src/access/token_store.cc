@@ -41,6 +41,15 @@ Status validate(const NewToken& token, WallTime now) {
         return invalid("a token's requests per minute are 0 (no limit) to " +
                        std::to_string(kMaxRequestsPerMinute));
     }
+    for (std::size_t i = 0; i < kPeriods; ++i) {
+        const std::int64_t calls = token.budget.calls[i].value_or(0);
+        const std::int64_t micro_usd = token.budget.micro_usd[i].value_or(0);
+        if (calls < 0 || calls > kMaxBudgetCalls || micro_usd < 0 ||
+            micro_usd > kMaxBudgetUsd * kMicroUsd) {
+            return invalid("a token's budget is 0 (no limit) to " + std::to_string(kMaxBudgetUsd) +
+                           " dollars or " + std::to_string(kMaxBudgetCalls) + " calls");
+        }
+    }
     return {};
 }
 

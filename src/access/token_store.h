@@ -24,6 +24,7 @@ struct NewToken {
     Scopes scopes;                            // not empty
     std::optional<WallTime> expires_at = {};  // in the future
     std::optional<std::int64_t> requests_per_minute = {};  // 0 to kMaxRequestsPerMinute
+    OwnLimits budget = {};                                 // 0 to kMaxBudgetCalls and kMaxBudgetUsd
 };
 
 struct IssuedToken {

@@ -5,6 +5,7 @@
 // SHA-256 of the secret; a slow hash would add nothing to that many bits.
 #pragma once
 
+#include "access/spending.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/published.h"
@@ -64,7 +65,8 @@ struct TokenRecord {
     WallTime created_at{};
     std::optional<WallTime> expires_at = {};
     std::optional<std::int64_t> requests_per_minute = {};  // 0: no limit; unset: the setting's
-    std::string last4;                                     // of the secret
+    OwnLimits budget = {};
+    std::string last4;  // of the secret
     std::optional<WallTime> revoked_at = {};
 
     bool operator==(const TokenRecord&) const = default;

@@ -72,6 +72,7 @@ Config Config::read(ConfigReader& in) {
     c.upstream = io::HttpClientConfig::read(upstream);
     c.access = access::AccessConfig::read(in);
     c.web = web::WebConfig::read(in);
+    c.budgets = access::BudgetConfig::read(in, web::provider_names());
     c.secrets = SecretsConfig::read(in.section("secrets"));
     if (c.data_dir.empty()) {
         in.fail("data_dir", "expected the path of a directory");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "access/access.h"
+#include "access/budget_config.h"
 #include "base/config_reader.h"
 #include "base/environment.h"
 #include "base/secret.h"
@@ -30,6 +31,7 @@ struct Config {
     io::HttpServerConfig server;
     io::HttpClientConfig upstream;
     access::AccessConfig access;
+    access::BudgetConfig budgets;
     web::WebConfig web;
     SecretsConfig secrets;
 

@@ -1,6 +1,8 @@
 #include "app/wire.h"
 
 #include "access/access.h"
+#include "access/budget.h"
+#include "access/sqlite_spend_store.h"
 #include "access/sqlite_token_store.h"
 #include "access/token_watch.h"
 #include "app/key_file.h"
@@ -17,6 +19,7 @@
 #include "web/key_runtime_memory.h"
 #include "web/key_watch.h"
 #include "web/keys.h"
+#include "web/provider.h"
 #include "web/search.h"
 
 #include <boost/asio/cancellation_signal.hpp>
@@ -69,6 +72,10 @@ std::string admin_socket_path(const std::string& data_dir) {
 
 std::string tokens_path(const std::string& data_dir) {
     return data_dir + "/access.db";
+}
+
+std::string usage_path(const std::string& data_dir) {
+    return data_dir + "/usage.db";
 }
 
 Status prepare_data_dir(const std::string& data_dir) {
@@ -146,6 +153,9 @@ struct Gateway::Parts {
     std::unique_ptr<access::SqliteTokenStore> token_store;
     std::unique_ptr<access::TokenWatch> token_watch;
     std::unique_ptr<access::Access> access;
+    std::unique_ptr<io::SqliteStore> usage_file;
+    std::unique_ptr<access::SqliteSpendStore> spend_store;
+    std::unique_ptr<access::Budgets> budgets;
     web::KeyPool keys;
     KeyFile key_file;
     std::unique_ptr<web::KeyWatch> key_watch;
@@ -179,6 +189,10 @@ Status Gateway::Parts::open_stores() {
     token_file = std::make_unique<io::SqliteStore>("access", std::move(connection), metrics);
     token_store = std::make_unique<access::SqliteTokenStore>(*token_file, clock, random);
     token_watch = std::make_unique<access::TokenWatch>(*token_store, tokens, clock, log, metrics);
+    TRY(auto usage,
+        io::SqliteConnection::open(usage_path(config.data_dir), access::spend_schema()));
+    usage_file = std::make_unique<io::SqliteStore>("usage", std::move(usage), metrics);
+    spend_store = std::make_unique<access::SqliteSpendStore>(*usage_file);
     TRY(key_file, open_key_file(config, environment, clock, random, metrics));
     key_watch = std::make_unique<web::KeyWatch>(*key_file.store, keys, clock, log, metrics);
     return {};
@@ -191,8 +205,13 @@ void Gateway::Parts::build_services() {
     }
     access = std::make_unique<access::Access>(config.access, all_loopback(config.server.listen),
                                               std::move(hosts), tokens, clock, metrics);
-    search = std::make_unique<web::Search>(control.get_executor(), config.web, *access, keys, http,
-                                           clock, log, metrics);
+    const std::vector<std::string_view> providers = web::provider_names();
+    budgets = std::make_unique<access::Budgets>(
+        control.get_executor(), config.budgets,
+        std::vector<std::string>(providers.begin(), providers.end()), *spend_store, clock, log,
+        metrics);
+    search = std::make_unique<web::Search>(control.get_executor(), config.web, *access, *budgets,
+                                           keys, http, clock, log, metrics);
     key_admin =
         std::make_unique<web::KeyAdmin>(control.get_executor(), *key_file.store, *key_watch, keys,
                                         http, clock, [this] { return search->config(); });
@@ -240,6 +259,9 @@ Task<void> Gateway::Parts::stop_tasks() {
     if (search) {
         co_await search->stop();
     }
+    if (budgets) {
+        co_await budgets->stop();
+    }
     tasks.close();
     stop_watch->emit(asio::cancellation_type::terminal);
     stop_key_watch->emit(asio::cancellation_type::terminal);
@@ -268,6 +290,7 @@ Status Gateway::start() {
     parts.build_services();
     parts.run_control();
     TRY_STATUS(parts.on_control(parts.token_watch->refresh()));
+    TRY_STATUS(parts.on_control(parts.budgets->load()));
     TRY_STATUS(parts.load_keys());
     if (!all_loopback(parts.config.server.listen)) {
         TRY(parts.first_token, parts.on_control(access::ensure_admin_token(*parts.token_store)));
@@ -300,8 +323,10 @@ void Gateway::reload(Config config) {
     parts_->server->reconfigure(config.server);
     parts_->access->reconfigure(config.access);
     parts_->search->reconfigure(config.web);
-    asio::post(parts_->control, [parts = parts_.get(), keys = config.web.keys.runtime] {
+    asio::post(parts_->control, [parts = parts_.get(), keys = config.web.keys.runtime,
+                                 budgets = config.budgets]() mutable {
         parts->keys.runtime().configure(keys);
+        parts->budgets->reconfigure(std::move(budgets));
     });
     parts_->log.set_lowest(config.log_level);
 }

@@ -63,6 +63,8 @@ class Gateway {
 std::string admin_socket_path(const std::string& data_dir);
 // Where its tokens are.
 std::string tokens_path(const std::string& data_dir);
+// Where it is written down what was spent.
+std::string usage_path(const std::string& data_dir);
 
 // Makes the data directory (mode 0700) unless it is there. kUnavailable, with the reason, when it
 // can't be made or is no directory.

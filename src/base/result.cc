@@ -39,6 +39,8 @@ std::string_view to_string(Code code) {
             return "conflict";
         case Code::kRateLimited:
             return "rate_limited";
+        case Code::kBudgetExhausted:
+            return "budget_exhausted";
         case Code::kOverloaded:
             return "overloaded";
         case Code::kNoUsableKey:

@@ -38,6 +38,7 @@ enum class Code : std::uint8_t {
     kHeadersTooLarge,       //
     kConflict,              // the thing is there already, or in another state
     kRateLimited,           // the caller's own window is full
+    kBudgetExhausted,       // what may be spent on this is spent
     kOverloaded,            // no room now: shed, queue full, too many connections
     kNoUsableKey,           // no provider of the route has a key that may be used now
     kUpstreamFailed,        // every provider of the route failed

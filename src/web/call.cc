@@ -4,6 +4,7 @@
 #include "web/metrics.h"
 #include "web/pacing.h"
 #include "web/site.h"
+#include "web/skip.h"
 
 #include <algorithm>
 #include <array>
@@ -110,6 +111,47 @@ bool never_left(const Result<io::ClientResponse>& response) {
     return !response.ok() && response.error().blame == Blame::kGateway;
 }
 
+// What the provider charges for a call that ended so; nothing when it charges nothing. An answer is
+// paid for, one that nobody could read too. Who gave up waiting can't know, so that counts as paid.
+std::optional<Cost> charge_for(const CallResult& result, const Result<io::ClientResponse>& response,
+                               Candidate candidate, const Cost& expected) {
+    switch (result.attempt.outcome) {
+        case Outcome::kSuccess:
+        case Outcome::kEmpty:
+            if (!response.ok() || response->status >= 300) {
+                return std::nullopt;  // emptiness that an error told of
+            }
+            if (result.answer.cost) {
+                return at_price(candidate.state->provider().spec(), candidate.settings->price,
+                                *result.answer.cost);
+            }
+            return expected;
+        case Outcome::kUnparseable:
+            return expected;
+        case Outcome::kTimeout:
+        case Outcome::kCancelled:
+            return never_left(response) ? std::nullopt : std::optional(expected);
+        case Outcome::kRateLimited:
+        case Outcome::kAuthFailed:
+        case Outcome::kQuotaExhausted:
+        case Outcome::kPlanLimit:
+        case Outcome::kConnectError:
+        case Outcome::kServerError:
+        case Outcome::kBadRequest:
+        case Outcome::kBlocked:
+        case Outcome::kSkippedCircuit:
+        case Outcome::kSkippedNoKey:
+        case Outcome::kSkippedCapability:
+        case Outcome::kSkippedBudget:
+            return std::nullopt;
+    }
+    SLUICE_ASSERT(false && "an Outcome outside its enumeration");
+}
+
+std::optional<access::Spent> charged(const std::optional<Cost>& cost) {
+    return cost ? std::optional(one_call(*cost)) : std::nullopt;
+}
+
 // "server_error (HTTP 503)".
 std::string reason_of(const Attempt& attempt) {
     std::string reason(to_string(attempt.outcome));
@@ -134,9 +176,10 @@ void report(ProviderState& state, guard::CircuitPass& pass, const CallResult& re
 
 }  // namespace
 
-ProviderCall::ProviderCall(KeyPool& keys, io::HttpClient& http, Clock& clock, const obs::Log& log,
-                           obs::Metrics& metrics)
+ProviderCall::ProviderCall(KeyPool& keys, access::Budgets& budgets, io::HttpClient& http,
+                           Clock& clock, const obs::Log& log, obs::Metrics& metrics)
     : keys_(keys),
+      budgets_(budgets),
       http_(http),
       clock_(clock),
       log_(log),
@@ -222,6 +265,19 @@ Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config
                                     Instant until, Admission in) {
     ProviderState& state = *candidate.state;
     const ProviderSettings& settings = *candidate.settings;
+    const Cost expected = at_price(call.provider.spec(), settings.price,
+                                   call.provider.price(call.plan.sent(call.request)));
+    Funds funds = reserve(state, call.request, expected, in.lease);
+    if (auto* reserved = std::get_if<access::Reservation>(&funds);
+        reserved != nullptr && !reserved->is_covered()) {
+        if (auto refusal = co_await budgets_.cover(*reserved, until)) {
+            funds.emplace<access::BudgetRefusal>(*std::move(refusal));
+        }
+    }
+    if (auto* refusal = std::get_if<access::BudgetRefusal>(&funds)) {
+        co_return no_money(state, std::move(in.lease), *refusal);
+    }
+    auto& reservation = std::get<access::Reservation>(funds);
     CallSite site{settings.base_url, clock_.wall_now(), settings.engine_id};
     std::optional<Attempt> refused;
     std::optional<RateTurn> second_turn;
@@ -233,6 +289,7 @@ Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config
         const bool short_time = was_short(request.deadline - sent, settings.timeout);
         RateTurn& turn = second_turn ? *second_turn : in.turn;
         turn.use();
+        reservation.mark_sent();
         const Result<io::ClientResponse> response = co_await http_.send(std::move(request));
 
         const Instant received = clock_.now();
@@ -247,6 +304,7 @@ Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config
         state.observe_latency(result.attempt.latency);
         state.count(result.attempt.outcome);
         report(state, in.pass, result, short_time, received);
+        result.attempt.cost = charge_for(result, response, candidate, expected);
         if (again == Again::kWithoutOption) {
             std::optional<RateTurn> next = state.rate().take(settings.rate, received, received);
             if (next && received < until) {
@@ -257,6 +315,8 @@ Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config
             }
             std::move(in.lease).settle(result.attempt.outcome);
         }
+        // The first of two was refused, which costs nothing.
+        std::move(reservation).settle(charged(result.attempt.cost));
         result.refused = std::move(refused);
         co_return std::move(result);
     }
@@ -266,6 +326,31 @@ bool ProviderCall::may_be_asked(const ProviderState& state) {
     const Instant now = clock_.now();
     return !state.rests_until(now) && state.would_enter(now) &&
            keys_.counts_of(state.index()).available > 0;
+}
+
+ProviderCall::Funds ProviderCall::reserve(const ProviderState& state, const SearchRequest& request,
+                                          const Cost& cost, const KeyLease& lease) {
+    const access::Purchase purchase{request.payer, state.index(), lease.key().id, one_call(cost)};
+    return budgets_.reserve(purchase);
+}
+
+CallResult ProviderCall::no_money(ProviderState& state, KeyLease lease,
+                                  const access::BudgetRefusal& refusal) {
+    Skip skip = skip_for_budget(refusal);
+    CallResult result = passed_over(state, skip.outcome, std::move(skip.detail));
+    result.attempt.blame = skip.blame;
+    BudgetGap gap;
+    if (refusal.budget) {
+        gap.purse = refusal.budget->purse;
+        gap.resets_at = refusal.resets_at;
+        if (gap.purse == access::Purse::kKey) {
+            result.attempt.key_id = lease.key().id;
+            result.step = Step::kNextKey;  // another one has a budget of its own
+        }
+    }
+    result.attempt.gap = gap;
+    std::move(lease).refund();
+    return result;
 }
 
 std::optional<Instant> ProviderCall::key_back_at(ProviderIndex provider) {

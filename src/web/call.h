@@ -2,6 +2,7 @@
 // strategy and door. Belongs to the control loop.
 #pragma once
 
+#include "access/budget.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/task.h"
@@ -13,6 +14,7 @@
 #include "web/config.h"
 #include "web/constraints.h"
 #include "web/keys.h"
+#include "web/price.h"
 #include "web/provider.h"
 #include "web/provider_state.h"
 #include "web/route.h"
@@ -23,6 +25,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace sluice::web {
@@ -65,15 +68,16 @@ struct CallTerms {
 class ProviderCall {
  public:
     // References outlive it.
-    ProviderCall(KeyPool& keys, io::HttpClient& http, Clock& clock, const obs::Log& log,
-                 obs::Metrics& metrics);
+    ProviderCall(KeyPool& keys, access::Budgets& budgets, io::HttpClient& http, Clock& clock,
+                 const obs::Log& log, obs::Metrics& metrics);
 
     // In this order: can the provider honour the request; does its circuit let a call through; wait
-    // for a turn under its rate; lease a key that is not in `tried_keys` (and add it there); send;
-    // judge; report what was learned about the key and the provider; release. Everything reserved
-    // is given back on every path. Ends by `terms.until`, waiting included, and the provider has at
-    // most its own timeout. There is always an attempt to show, whether something was sent or not.
-    // What is passed by reference outlives the task.
+    // for a turn under its rate; lease a key that is not in `tried_keys` (and add it there);
+    // reserve what the call will cost; send; judge; report what was learned about the key and the
+    // provider, and what it cost; release. Everything reserved is given back on every path. Ends by
+    // `terms.until`, waiting included, and the provider has at most its own timeout. There is
+    // always an attempt to show, whether something was sent or not. What is passed by reference
+    // outlives the task.
     Task<CallResult> run(Candidate candidate, const WebConfig& config, const SearchRequest& request,
                          CallTerms terms, std::vector<KeyIndex>& tried_keys);
 
@@ -107,6 +111,10 @@ class ProviderCall {
     CallResult left_alone(ProviderState& state);
     CallResult resting(ProviderState& state);
     CallResult no_turn(Candidate candidate);
+    using Funds = std::variant<access::Reservation, access::BudgetRefusal>;
+    Funds reserve(const ProviderState& state, const SearchRequest& request, const Cost& cost,
+                  const KeyLease& lease);
+    CallResult no_money(ProviderState& state, KeyLease lease, const access::BudgetRefusal& refusal);
     std::optional<Instant> key_soon(ProviderIndex provider, const CallTerms& terms,
                                     const std::vector<KeyIndex>& tried_keys) const;
     bool has_key_by(Instant instant, ProviderIndex provider, const CallTerms& terms,
@@ -127,6 +135,7 @@ class ProviderCall {
                    const KeyRest& rest);
 
     KeyPool& keys_;
+    access::Budgets& budgets_;
     io::HttpClient& http_;
     Clock& clock_;
     const obs::Log& log_;

@@ -164,6 +164,7 @@ ProviderSettings ProviderSettings::read(ConfigReader in, const ProviderSpec& spe
         c.rate.tokens = 0;
     }
     read_rate(in.section("rate"), c.rate);
+    c.price = PriceConfig::read(in.section("price"), spec);
     return c;
 }
 

@@ -6,6 +6,7 @@
 #include "guard/circuit.h"
 #include "guard/lanes.h"
 #include "web/key_runtime.h"
+#include "web/price.h"
 #include "web/provider.h"
 #include "web/types.h"
 
@@ -63,6 +64,7 @@ struct ProviderSettings {
     RateLimit rate;               // of all calls to it, by this process
     Millis results_ttl{300'000};  // how long an answer of it is kept
     std::string engine_id;        // of keys without their own, where a provider needs one
+    PriceConfig price;
 
     static ProviderSettings read(ConfigReader in, const ProviderSpec& spec);  // providers.<name>
 };

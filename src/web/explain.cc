@@ -1,6 +1,7 @@
 #include "web/explain.h"
 
 #include "web/constraints.h"
+#include "web/price.h"
 #include "web/route.h"
 
 #include <algorithm>
@@ -16,6 +17,7 @@ namespace {
 struct Explainer {
     const ProviderStates& states;
     KeyPool& keys;
+    const access::Budgets& budgets;
     const Clock& clock;
     const WebConfig& config;
     const SearchRequest& request;
@@ -44,9 +46,10 @@ struct Explainer {
     void describe(const ProviderState& state, const ProviderSettings& settings,
                   ProviderOutlook& outlook) const {
         const Provider& provider = state.provider();
-        const CallPlan plan = plan_call(provider.spec(), request);
-        outlook.price = provider.price(plan.sent(request));
-        outlook.constraints = honoured(plan, provider.spec(), request, BuildVariant::kFull);
+        const ProviderSpec& spec = provider.spec();
+        const CallPlan plan = plan_call(spec, request);
+        outlook.price = at_price(spec, settings.price, provider.price(plan.sent(request)));
+        outlook.constraints = honoured(plan, spec, request, BuildVariant::kFull);
         outlook.unit = provider.spec().unit;
         outlook.recent = state.recent().summary();
         const Instant now = clock.now();
@@ -72,6 +75,11 @@ struct Explainer {
             return skip_for_key(*none);
         }
         outlook.key_id = std::get<std::string>(std::move(key));
+        const access::Purchase purchase{request.payer, state.index(), outlook.key_id,
+                                        one_call(outlook.price)};
+        if (const auto refusal = budgets.would_refuse(purchase)) {
+            return skip_for_budget(*refusal);
+        }
         return std::nullopt;
     }
 };
@@ -91,9 +99,9 @@ std::string_view to_string(Explanation::Entry entry) {
 }
 
 std::vector<ProviderOutlook> explain_route(const ProviderStates& states, KeyPool& keys,
-                                           const Clock& clock, const WebConfig& config,
-                                           const SearchRequest& request) {
-    const Explainer explainer{states, keys, clock, config, request};
+                                           const access::Budgets& budgets, const Clock& clock,
+                                           const WebConfig& config, const SearchRequest& request) {
+    const Explainer explainer{states, keys, budgets, clock, config, request};
     std::vector<ProviderOutlook> route;
     for (const std::string& name : names_of_route(config, request)) {
         const bool listed = std::any_of(route.begin(), route.end(),

@@ -2,6 +2,7 @@
 // budget and no turn is used up. Belongs to the control loop; the result is a value.
 #pragma once
 
+#include "access/budget.h"
 #include "base/clock.h"
 #include "guard/lanes.h"
 #include "web/keys.h"
@@ -49,7 +50,7 @@ std::string_view to_string(Explanation::Entry entry);
 
 // The route of `request`, name by name, those included that are switched off or not in this binary.
 std::vector<ProviderOutlook> explain_route(const ProviderStates& states, KeyPool& keys,
-                                           const Clock& clock, const WebConfig& config,
-                                           const SearchRequest& request);
+                                           const access::Budgets& budgets, const Clock& clock,
+                                           const WebConfig& config, const SearchRequest& request);
 
 }  // namespace sluice::web

@@ -40,7 +40,18 @@ bool any_of(const std::vector<Attempt>& trail, bool (*holds)(const Attempt&)) {
 }
 
 bool is_providers_fault(const Attempt& attempt) {
-    return attempt.blame && *attempt.blame != Blame::kKey && !found_no_turn(attempt);
+    return attempt.blame && *attempt.blame != Blame::kKey && !found_no_turn(attempt) &&
+           !attempt.gap;
+}
+
+bool found_no_money(const Attempt& attempt) {
+    return attempt.gap.has_value();
+}
+
+// Whoever else is asked: the same purse pays.
+bool payer_has_no_money(const Attempt& attempt) {
+    return attempt.gap && (attempt.gap->purse == access::Purse::kToken ||
+                           attempt.gap->purse == access::Purse::kGateway);
 }
 
 // Until the first of the instants that are known.
@@ -136,6 +147,30 @@ Error no_turn_in_time(const std::vector<Attempt>& trail, std::optional<Millis> t
             turn_in.value_or(kRetryAfterFailure)};
 }
 
+// Nobody may be paid, or spending can't be written down.
+Error no_money(const SearchWork& work, const std::vector<Attempt>& trail) {
+    const WallTime now = work.clock.wall_now();
+    Earliest earliest;
+    bool is_spent = false;
+    bool is_tenants = false;
+    for (const Attempt& attempt : trail) {
+        if (!attempt.gap) {
+            continue;
+        }
+        is_spent = is_spent || attempt.gap->purse;
+        is_tenants = is_tenants || attempt.blame == Blame::kTenant;
+        if (attempt.gap->resets_at) {
+            earliest.add(*attempt.gap->resets_at - now);
+        }
+    }
+    if (!is_spent) {
+        return {Code::kUnavailable, Blame::kGateway,
+                "nobody is paid now (" + names_and_reasons(trail) + ")", kRetryAfterFailure};
+    }
+    return {Code::kBudgetExhausted, is_tenants ? Blame::kTenant : Blame::kGateway,
+            "what may be spent is spent (" + names_and_reasons(trail) + ")", earliest.millis()};
+}
+
 // Nobody was called: each is left alone after earlier failures, or can't be asked anyway.
 Error all_left_alone(const std::vector<Attempt>& trail, std::optional<Millis> reopens_in) {
     return {Code::kUpstreamFailed, Blame::kProvider,
@@ -158,6 +193,9 @@ Error nobody_answered(const SearchWork& work, const std::vector<Candidate>& rout
     if (all_are(trail, Outcome::kSkippedCapability)) {
         return nobody_can(trail.front());
     }
+    if (any_of(trail, payer_has_no_money) && !any_of(trail, was_sent)) {
+        return no_money(work, trail);
+    }
     if (any_of(trail, is_providers_fault)) {
         return any_of(trail, was_sent)
                    ? all_failed(trail)
@@ -165,6 +203,9 @@ Error nobody_answered(const SearchWork& work, const std::vector<Candidate>& rout
     }
     if (any_of(trail, found_no_turn)) {
         return no_turn_in_time(trail, first_turn_in(work, route));
+    }
+    if (any_of(trail, found_no_money)) {
+        return no_money(work, trail);
     }
     return no_usable_key(trail, first_key_back_in(work, route));
 }

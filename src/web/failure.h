@@ -17,6 +17,8 @@ inline constexpr Millis kRetryAfterFailure{5'000};
 // Whether an empty answer may be missing something, since somebody else could not be heard.
 bool somebody_failed(const std::vector<Attempt>& trail);
 
+// kBudgetExhausted when the caller's or the gateway's budget is gone before anybody was called, or
+// nobody else could be asked either (kUnavailable: spending can't be written down). Otherwise
 // kUpstreamFailed when a provider failed or is left alone after failures, kInvalidRequest when none
 // can do what is asked, kDeadlineExceeded when there was no time to ask anybody, kOverloaded when
 // our own rates leave no room in time, kNoUsableKey when keys are what is missing or nobody of the

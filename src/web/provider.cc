@@ -67,6 +67,14 @@ std::optional<Cost> charged(const ProviderSpec& spec, const std::optional<JsonVa
     return cost_of(spec, *number);
 }
 
+std::vector<std::string_view> provider_names() {
+    std::vector<std::string_view> names;
+    for (const Provider* provider : all_providers()) {
+        names.push_back(provider->spec().name);
+    }
+    return names;
+}
+
 const Provider* find_provider(std::string_view name) {
     for (const Provider* provider : all_providers()) {
         if (provider->spec().name == name) {

@@ -119,14 +119,6 @@ struct ProviderKey {
     ProviderKey(std::string i, Secret s) : id(std::move(i)), secret(std::move(s)) {}
 };
 
-// What a call costs, in the provider's own unit and in money.
-struct Cost {
-    std::int64_t units = 0;      // credits, searches or requests: ProviderSpec::unit
-    std::int64_t micro_usd = 0;  // millionths of a US dollar
-
-    bool operator==(const Cost&) const = default;
-};
-
 struct ProviderAnswer {
     std::vector<Hit> hits;  // rank, site and provider are filled by the caller
     std::optional<std::string> answer;
@@ -204,6 +196,7 @@ std::optional<Cost> charged(const ProviderSpec& spec, const std::optional<JsonVa
 // process.
 const std::vector<const Provider*>& all_providers();
 const Provider* find_provider(std::string_view name);
+std::vector<std::string_view> provider_names();  // in the same order
 
 // The place of a provider in all_providers(): what tables by provider are indexed with.
 using ProviderIndex = std::uint32_t;

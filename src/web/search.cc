@@ -59,13 +59,24 @@ bool can_search(const WebConfig& config, KeyPool& keys) {
     return false;
 }
 
+access::Payer payer_of(access::Caller caller) {
+    access::Payer payer;
+    payer.token_id = std::move(caller.token_id);
+    if (caller.token) {
+        payer.limits = caller.token->budget;
+    }
+    return payer;
+}
+
 }  // namespace
 
-Search::Search(Executor control, WebConfig config, access::Access& access, KeyPool& keys,
-               io::HttpClient& http, Clock& clock, const obs::Log& log, obs::Metrics& metrics)
+Search::Search(Executor control, WebConfig config, access::Access& access, access::Budgets& budgets,
+               KeyPool& keys, io::HttpClient& http, Clock& clock, const obs::Log& log,
+               obs::Metrics& metrics)
     : control_(control),
       config_(std::make_shared<const WebConfig>(std::move(config))),
       access_(access),
+      budgets_(budgets),
       keys_(keys),
       clock_(clock),
       log_(log),
@@ -75,7 +86,7 @@ Search::Search(Executor control, WebConfig config, access::Access& access, KeyPo
       results_(config_.get()->cache, metrics),
       providers_(config_.get()->circuit, log, metrics),
       hedges_(metrics),
-      call_(keys, http, clock, log, metrics),
+      call_(keys, budgets, http, clock, log, metrics),
       counters_(std::make_unique<Counters>(metrics)),
       lanes_(config_.get()->lanes, clock),
       flight_tasks_(control,
@@ -121,6 +132,7 @@ SearchStart Search::answer(SearchRequest request, const access::Credentials& cre
              {}},
             {}});
     }
+    request.payer = payer_of(*std::move(caller));
     // Everything that may wait runs on the control loop, where no lock is needed.
     const Instant deadline =
         context.started + config_.get()->lanes.lane(kind_of(request.lane)).deadline;
@@ -220,6 +232,7 @@ std::variant<Error, Task<Explanation>> Search::explain(SearchRequest request,
     if (!caller.ok()) {
         return std::move(caller).error();
     }
+    request.payer = payer_of(*std::move(caller));
     return run_on(control_, look_ahead(std::move(request)));
 }
 
@@ -240,7 +253,7 @@ Task<Explanation> Search::look_ahead(SearchRequest request) {
     explanation.deadline = lane.deadline;
     explanation.scheduler = lanes_.stats(kind);
     explanation.concurrency = lane.concurrency;
-    explanation.route = explain_route(providers_, keys_, clock_, *config, request);
+    explanation.route = explain_route(providers_, keys_, budgets_, clock_, *config, request);
     co_return explanation;
 }
 
@@ -264,9 +277,11 @@ Task<Search::Overview> Search::gather() {
     overview.can_search = can_search(*config_.get(), keys_);
     overview.keys = keys_.counts();
     for (const auto& state : providers_.all()) {
-        overview.providers.push_back(
-            {state->name(), state->circuit(clock_.now()), state->recent().summary()});
+        overview.providers.push_back({state->name(), state->circuit(clock_.now()),
+                                      state->recent().summary(),
+                                      budgets_.provider(state->index())});
     }
+    overview.spend = budgets_.gateway();
     overview.cache = cache_.size();
     overview.flights = flights_.stats().flights;
     overview.fast = lanes_.stats(guard::LaneKind::kFast);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "access/access.h"
+#include "access/budget.h"
 #include "base/clock.h"
 #include "base/published.h"
 #include "base/request_context.h"
@@ -53,8 +54,9 @@ class Search {
 
     // Everything passed by reference outlives it. `control` is the executor of the control loop:
     // the one thread that flights, lanes, keys and the HTTP client belong to.
-    Search(Executor control, WebConfig config, access::Access& access, KeyPool& keys,
-           io::HttpClient& http, Clock& clock, const obs::Log& log, obs::Metrics& metrics);
+    Search(Executor control, WebConfig config, access::Access& access, access::Budgets& budgets,
+           KeyPool& keys, io::HttpClient& http, Clock& clock, const obs::Log& log,
+           obs::Metrics& metrics);
     ~Search();
 
     // Any thread. The views in `credentials` are read before this returns. A Failure carries what
@@ -87,8 +89,10 @@ class Search {
             std::string_view name;
             ProviderState::CircuitView circuit;
             RecentCalls::Summary recent;
+            access::Budgets::Standing spend;
         };
         std::vector<Provider> providers;  // every one of this binary
+        access::Budgets::Standing spend;  // everything together
         AnswerCache::Size cache;
         std::size_t flights = 0;
         guard::LaneStats fast;
@@ -119,6 +123,7 @@ class Search {
     Executor control_;
     Published<WebConfig> config_;
     access::Access& access_;
+    access::Budgets& budgets_;
     KeyPool& keys_;
     Clock& clock_;
     const obs::Log& log_;

@@ -2,6 +2,7 @@
 // the control loop.
 #pragma once
 
+#include "access/budget.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "web/key_runtime.h"
@@ -30,5 +31,7 @@ Skip skip_for_rest(const ProviderState& state, const Clock& clock);
 // Its rate of calls leaves no turn in time.
 Skip skip_for_rate(const ProviderState& state, const RateLimit& limit, const Clock& clock);
 Skip skip_for_key(const NoKey& none);
+// What the call costs may not be spent.
+Skip skip_for_budget(const access::BudgetRefusal& refusal);
 
 }  // namespace sluice::web

@@ -1,6 +1,7 @@
 // The web side's own words: what is asked, what is answered, and what was tried.
 #pragma once
 
+#include "access/spending.h"
 #include "base/clock.h"
 #include "base/hit.h"
 #include "base/result.h"
@@ -66,6 +67,7 @@ struct SearchRequest {
     bool trace = false;
     bool explain = false;  // say what would be done, and do nothing
     CacheMode cache = CacheMode::kUse;
+    access::Payer payer = {};  // set by web::Search from the caller; a door leaves it alone
 
     SearchRequest() = default;  // no aggregate: see the rules in base/task.h
 };
@@ -96,6 +98,20 @@ std::string_view to_string(Outcome outcome);
 // Whether a call was made at all.
 bool was_called(Outcome outcome);
 
+// What a call costs, in the provider's own unit and in money.
+struct Cost {
+    std::int64_t units = 0;      // credits, searches or requests: ProviderSpec::unit
+    std::int64_t micro_usd = 0;  // millionths of a US dollar
+
+    bool operator==(const Cost&) const = default;
+};
+
+// Why a call could not be paid.
+struct BudgetGap {
+    std::optional<access::Purse> purse;  // whose budget; nothing: spending can't be written down
+    std::optional<WallTime> resets_at;   // when there is room again; nothing: not by itself
+};
+
 struct Attempt {
     std::string provider;
     std::string key_id;  // empty: no key was taken
@@ -106,6 +122,8 @@ struct Attempt {
     Millis waited{};     // before the call: for the provider's rate, or for a key to be back
     std::string egress;  // what it went out through: "direct"; empty: no call was made
     std::string detail;  // for people; secrets and query removed
+    std::optional<Cost> cost = {};      // what the provider charges; nothing: it charges nothing
+    std::optional<BudgetGap> gap = {};  // with kSkippedBudget
 };
 
 // How one constraint of a request was honoured in an answer.

@@ -31,6 +31,21 @@ Task<void> store(Task<web::SearchReply> task, std::shared_ptr<WebHarness::Client
     }
 }
 
+std::vector<std::string> provider_names() {
+    const std::vector<std::string_view> names = web::provider_names();
+    return {names.begin(), names.end()};
+}
+
+access::BudgetConfig for_all_providers(access::BudgetConfig config) {
+    config.providers.resize(web::all_providers().size());
+    return config;
+}
+
+Task<void> stop(web::Search& web, access::Budgets& budgets) {
+    co_await web.stop();
+    co_await budgets.stop();
+}
+
 }  // namespace
 
 std::string serper_body(std::size_t hits) {
@@ -79,15 +94,17 @@ web::WebConfig harness_config() {
     return web::WebConfig::read(reader);
 }
 
-WebHarness::WebHarness(web::WebConfig config)
+WebHarness::WebHarness(web::WebConfig config, access::BudgetConfig budget_config)
     : log(clock, sink, obs::Level::kDebug),
       access(access::AccessConfig{}, true, {"127.0.0.1"}, tokens, clock, metrics),
+      budgets(io.get_executor(), for_all_providers(std::move(budget_config)), provider_names(),
+              spend_store, clock, log, metrics),
       keys(std::make_shared<web::MemoryKeyRuntime>(clock, config.keys.runtime)),
       http(clock, [](const io::ClientRequest& request) { return ok_answer(request); }),
-      web(io.get_executor(), std::move(config), access, keys, http, clock, log, metrics) {}
+      web(io.get_executor(), std::move(config), access, budgets, keys, http, clock, log, metrics) {}
 
 WebHarness::~WebHarness() {
-    boost::asio::co_spawn(io, web.stop(), boost::asio::detached);
+    boost::asio::co_spawn(io, stop(web, budgets), boost::asio::detached);
     run();
 }
 

@@ -3,11 +3,13 @@
 #pragma once
 
 #include "access/access.h"
+#include "access/budget.h"
 #include "access/tokens.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
 #include "support/collecting_sink.h"
 #include "support/fake_http_client.h"
+#include "support/fake_spend_store.h"
 #include "support/manual_clock.h"
 #include "web/search.h"
 
@@ -33,7 +35,8 @@ web::WebConfig harness_config();
 
 class WebHarness {
  public:
-    explicit WebHarness(web::WebConfig config = harness_config());
+    explicit WebHarness(web::WebConfig config = harness_config(),
+                        access::BudgetConfig budget_config = {});
     ~WebHarness();
 
     void add_key(std::string_view provider, std::string secret);
@@ -74,6 +77,8 @@ class WebHarness {
     obs::Metrics metrics;
     access::TokenTable tokens;
     access::Access access;
+    FakeSpendStore spend_store{clock};
+    access::Budgets budgets;
     std::vector<web::StoredKey> stored_keys;
     web::KeyPool keys;
     FakeHttpClient http;

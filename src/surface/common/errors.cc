@@ -46,6 +46,9 @@ constexpr std::array kRows = {
              "Read its present state first."},
     ErrorRow{Code::kRateLimited, 429, "Too many requests",
              "Wait for `retry_after_ms`. The bounds are `limits.*` and the token's own."},
+    ErrorRow{Code::kBudgetExhausted, 402, "The budget for this is used up",
+             "Wait until the time that `detail` names, or raise the budget that it names: "
+             "`budgets.*` or the token's own. Answers from the cache cost nothing."},
     ErrorRow{
         Code::kOverloaded, 503, "No room for this request now",
         "Try again after `retry_after_ms`. The bounds are `lanes.*`, `providers.<name>.rate` and "

@@ -352,6 +352,9 @@ void write_attempt_schema(JsonWriter& json) {
     write_property(json, "latency_ms", "integer", "How long it took.");
     write_property(json, "waited_ms", "integer",
                    "How long it waited before the call, for the provider's rate or for a key.");
+    write_property(json, "units", "integer",
+                   "What the provider charged in its own unit; absent: nothing.");
+    write_property(json, "cost_usd", "number", "The same in US dollars.");
     write_property(json, "detail", "string", "The provider's own words, shortened.");
     json.end_object().end_object();
 }

@@ -6,6 +6,7 @@
 #include "surface/common/responses.h"
 #include "surface/rest/openapi.h"
 #include "surface/rest/recent.h"
+#include "surface/rest/spend_json.h"
 #include "web/provider.h"
 
 #include <chrono>
@@ -67,6 +68,8 @@ void write_providers(JsonWriter& json, const web::Search::Overview& overview,
         json.field("enabled", config.provider(provider.name).enabled);
         json.key("recent");
         write_recent(json, provider.recent);
+        json.key("spend");
+        write_standing(json, provider.spend);
         json.end_object();
     }
     json.end_object();
@@ -167,6 +170,8 @@ Task<io::HttpResponse> OpsDoor::render_status() {
     json.end_object();
     json.key("providers");
     write_providers(json, overview, *config);
+    json.key("spend");
+    write_standing(json, overview.spend);
     json.end_object();
     co_return json_response(std::move(body));
 }

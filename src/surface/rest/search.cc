@@ -7,6 +7,7 @@
 #include "surface/rest/constraints.h"
 #include "surface/rest/explain.h"
 #include "surface/rest/search_request.h"
+#include "surface/rest/spend_json.h"
 
 #include <chrono>
 #include <optional>
@@ -53,6 +54,10 @@ void write_attempts(JsonWriter& json, const std::vector<web::Attempt>& attempts)
         json.field("latency_ms", attempt.latency.count());
         if (attempt.waited > Millis::zero()) {
             json.field("waited_ms", attempt.waited.count());
+        }
+        if (attempt.cost) {
+            json.field("units", attempt.cost->units);
+            json.field("cost_usd", to_usd(attempt.cost->micro_usd));
         }
         if (!attempt.detail.empty()) {
             json.field("detail", attempt.detail);

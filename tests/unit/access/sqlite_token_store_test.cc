@@ -99,7 +99,8 @@ TEST(SqliteTokenStore, TheNumberOfTokensIsBounded) {
         return db.execute(
             "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 9999)"
             "INSERT INTO token SELECT 'id' || i, label, scopes, created_at, expires_at,"
-            " requests_per_minute, last4, revoked_at, digest FROM token, n");
+            " requests_per_minute, last4, revoked_at, digest, calls_day, calls_month,"
+            " calls_total, micro_usd_day, micro_usd_month, micro_usd_total FROM token, n");
     };
     ASSERT_TRUE(backend.run_sql(fill).ok());
     const std::uint64_t before = backend.run(backend.store().revision()).value();
