@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
     sluice::app::add_search(app, chosen);
     sluice::app::add_keys(app, chosen);
     sluice::app::add_tokens(app, chosen);
+    sluice::app::add_usage(app, chosen);
     sluice::app::add_cache(app, chosen);
     sluice::app::add_doctor(app, chosen);
     sluice::app::add_version(app, chosen);

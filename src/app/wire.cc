@@ -165,6 +165,7 @@ struct Gateway::Parts {
     std::unique_ptr<web::KeyAdmin> key_admin;
     std::unique_ptr<surface::SearchDoor> search_door;
     std::unique_ptr<surface::OpsDoor> ops_door;
+    std::unique_ptr<surface::UsageDoor> usage_door;
     std::unique_ptr<surface::KeysDoor> keys_door;
     std::unique_ptr<surface::Router> router;
     std::unique_ptr<io::HttpServer> server;
@@ -219,8 +220,9 @@ void Gateway::Parts::build_services() {
     ops_door =
         std::make_unique<surface::OpsDoor>(*search, *access, metrics, clock, std::string(kVersion));
     keys_door = std::make_unique<surface::KeysDoor>(*key_admin, *access, clock);
+    usage_door = std::make_unique<surface::UsageDoor>(*budgets, *access, clock);
     router = std::make_unique<surface::Router>(
-        surface::all_routes(*search_door, *ops_door, *keys_door), *access);
+        surface::all_routes(*search_door, *ops_door, *keys_door, *usage_door), *access);
     server = std::make_unique<io::HttpServer>(config.server, *router, clock, random, log, metrics);
     server->share_loop(control);
     server->add_unix_socket(admin_socket_path(config.data_dir));

@@ -4,13 +4,14 @@
 
 namespace sluice::surface {
 
-std::vector<Route> all_routes(SearchDoor& search, OpsDoor& ops, KeysDoor& keys) {
+std::vector<Route> all_routes(SearchDoor& search, OpsDoor& ops, KeysDoor& keys, UsageDoor& usage) {
     using io::HttpRequest;
     using io::Method;
     std::vector<Route> routes = {
         {Method::kPost, "/v1/search", [&](const HttpRequest& r) { return search.post(r); }},
         {Method::kGet, "/v1/search", [&](const HttpRequest& r) { return search.get(r); }},
         {Method::kGet, "/v1/status", [&](const HttpRequest& r) { return ops.status(r); }},
+        {Method::kGet, "/v1/usage", [&](const HttpRequest& r) { return usage.get(r); }},
         {Method::kGet, "/healthz", [&](const HttpRequest& r) { return ops.healthz(r); }},
         {Method::kGet, "/readyz", [&](const HttpRequest& r) { return ops.readyz(r); }},
         {Method::kGet, "/metrics", [&](const HttpRequest& r) { return ops.metrics(r); }},

@@ -5,12 +5,13 @@
 #include "surface/rest/keys.h"
 #include "surface/rest/ops.h"
 #include "surface/rest/search.h"
+#include "surface/rest/usage.h"
 
 #include <vector>
 
 namespace sluice::surface {
 
 // The doors outlive the routes.
-std::vector<Route> all_routes(SearchDoor& search, OpsDoor& ops, KeysDoor& keys);
+std::vector<Route> all_routes(SearchDoor& search, OpsDoor& ops, KeysDoor& keys, UsageDoor& usage);
 
 }  // namespace sluice::surface

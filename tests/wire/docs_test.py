@@ -48,7 +48,8 @@ def test_command(sluice, token_id, page, line):
                             stdin=subprocess.DEVNULL, env={**os.environ, "SERPER_API_KEYS": "key"})
     assert result.returncode == 0, (line, result.stdout, result.stderr)
     if line.startswith("curl"):
-        expected = "explanation" if "explain" in line else "search"
+        kinds = {"explain": "explanation", "usage": "usage"}
+        expected = next((kind for word, kind in kinds.items() if word in line), "search")
         assert json.loads(result.stdout)["object"] == expected
 
 

@@ -17,6 +17,7 @@ void add_check(CLI::App& app, std::function<int()>& chosen);
 void add_search(CLI::App& app, std::function<int()>& chosen);
 void add_keys(CLI::App& app, std::function<int()>& chosen);
 void add_tokens(CLI::App& app, std::function<int()>& chosen);
+void add_usage(CLI::App& app, std::function<int()>& chosen);
 void add_cache(CLI::App& app, std::function<int()>& chosen);
 void add_doctor(CLI::App& app, std::function<int()>& chosen);
 void add_version(CLI::App& app, std::function<int()>& chosen);

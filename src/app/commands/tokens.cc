@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "base/rfc3339.h"
 #include "io/sqlite_store.h"
 #include "obs/metrics.h"
 
@@ -15,6 +16,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <exception>
@@ -33,24 +35,9 @@ struct AddOptions {
     std::string scopes = "search";
     std::string expires_in;
     std::int64_t requests_per_minute = -1;
+    std::array<std::int64_t, access::kPeriods> budget_calls = {-1, -1, -1};  // -1: not given
+    std::array<double, access::kPeriods> budget_usd = {-1, -1, -1};
 };
-
-std::string padded(std::int64_t number, std::size_t width) {
-    std::string digits = std::to_string(number);
-    return digits.size() < width ? std::string(width - digits.size(), '0') + digits : digits;
-}
-
-std::string format_time(WallTime time) {
-    const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
-    const auto day = std::chrono::floor<std::chrono::days>(seconds);
-    const std::chrono::year_month_day date(day);
-    const std::chrono::hh_mm_ss clock(seconds - day);
-    return padded(static_cast<int>(date.year()), 4) + "-" +
-           padded(static_cast<unsigned>(date.month()), 2) + "-" +
-           padded(static_cast<unsigned>(date.day()), 2) + "T" + padded(clock.hours().count(), 2) +
-           ":" + padded(clock.minutes().count(), 2) + ":" + padded(clock.seconds().count(), 2) +
-           "Z";
-}
 
 // The store of the configured data directory, for one command.
 class OpenStore {
@@ -94,15 +81,25 @@ class OpenStore {
 void write_record(JsonWriter& json, const access::TokenRecord& record) {
     json.field("id", record.id).field("label", record.label);
     json.field("scopes", record.scopes.to_string()).field("last4", record.last4);
-    json.field("created_at", format_time(record.created_at));
+    json.field("created_at", rfc3339(record.created_at));
     if (record.expires_at) {
-        json.field("expires_at", format_time(*record.expires_at));
+        json.field("expires_at", rfc3339(*record.expires_at));
     }
     if (record.revoked_at) {
-        json.field("revoked_at", format_time(*record.revoked_at));
+        json.field("revoked_at", rfc3339(*record.revoked_at));
     }
     if (record.requests_per_minute) {
         json.field("requests_per_minute", *record.requests_per_minute);
+    }
+    for (const access::Period period : access::kEachPeriod) {
+        const std::string name(to_string(period));
+        if (const auto usd = record.budget.micro_usd[index_of(period)]) {
+            json.field("budget_usd_" + name,
+                       static_cast<double>(*usd) / static_cast<double>(access::kMicroUsd));
+        }
+        if (const auto calls = record.budget.calls[index_of(period)]) {
+            json.field("budget_calls_" + name, *calls);
+        }
     }
 }
 
@@ -148,6 +145,14 @@ int add(OpenStore& store, const AddOptions& options, bool as_json) {
     if (options.requests_per_minute >= 0) {
         token.requests_per_minute = options.requests_per_minute;
     }
+    for (std::size_t i = 0; i < access::kPeriods; ++i) {
+        if (options.budget_calls[i] >= 0) {
+            token.budget.calls[i] = options.budget_calls[i];
+        }
+        if (options.budget_usd[i] >= 0) {
+            token.budget.micro_usd[i] = access::to_micro_usd(options.budget_usd[i]);
+        }
+    }
     const auto issued = store.run(store.tokens().add(std::move(token)));
     if (!issued.ok()) {
         print_error(issued.error().message);
@@ -171,13 +176,12 @@ int add(OpenStore& store, const AddOptions& options, bool as_json) {
 
 std::string state_of(const access::TokenRecord& record, WallTime now) {
     if (record.revoked_at) {
-        return "revoked " + format_time(*record.revoked_at);
+        return "revoked " + rfc3339(*record.revoked_at);
     }
     if (!record.expires_at) {
         return "active";
     }
-    return (*record.expires_at <= now ? "expired " : "active until ") +
-           format_time(*record.expires_at);
+    return (*record.expires_at <= now ? "expired " : "active until ") + rfc3339(*record.expires_at);
 }
 
 int list(OpenStore& store, bool as_json) {
@@ -261,6 +265,18 @@ void add_tokens(CLI::App& app, std::function<int()>& chosen) {
     add_command->add_option("--expires-in", options->expires_in, "30d, 12h, 90m; default: never");
     add_command->add_option("--requests-per-minute", options->requests_per_minute,
                             "a limit of its own; 0 is none");
+    for (const access::Period period : access::kEachPeriod) {
+        const std::string name(to_string(period));
+        const std::string when = period == access::Period::kTotal ? "in all" : "in one UTC " + name;
+        add_command
+            ->add_option("--budget-usd-" + name, options->budget_usd[index_of(period)],
+                         "US dollars that it may spend " + when + "; 0 is no limit")
+            ->check(CLI::Range(0.0, static_cast<double>(access::kMaxBudgetUsd)));
+        add_command
+            ->add_option("--budget-calls-" + name, options->budget_calls[index_of(period)],
+                         "paid calls that it may cause " + when + "; 0 is no limit")
+            ->check(CLI::Range(std::int64_t{0}, access::kMaxBudgetCalls));
+    }
     const auto add_json = add_json_flag(*add_command);
     add_command->footer(
         "Example: sluice tokens add --label crawler --scopes search --expires-in 90d");

@@ -271,6 +271,63 @@ void write_outlook_schema(JsonWriter& json) {
     json.end_object().end_object();
 }
 
+void write_usage_path(JsonWriter& json) {
+    struct Parameter {
+        std::string_view name;
+        std::string_view description;
+    };
+    constexpr Parameter kParameters[] = {
+        {"by", "One row a `provider`, `token`, `key` or `day`."},
+        {"since", "The first day (UTC), such as 2026-11-30; default: 30 days with `until`."},
+        {"until", "The last day; default: today."},
+        {"provider", "Of this provider only, by day."},
+        {"token", "Of this token only, by its id."},
+        {"key", "Of this key only, by its id."},
+    };
+    json.key("/v1/usage").begin_object().key("get").begin_object();
+    json.field("operationId", "usage");
+    json.field("summary", "What was spent: everything for an admin, its own for a token.");
+    json.key("parameters").begin_array();
+    for (const Parameter& parameter : kParameters) {
+        json.begin_object().field("name", parameter.name).field("in", "query");
+        json.field("description", parameter.description);
+        json.key("schema").begin_object().field("type", "string").end_object().end_object();
+    }
+    json.end_array();
+    json.key("responses").begin_object();
+    write_json_response(json, "200", "Exact to the last call.", "application/json", "Usage");
+    write_json_response(json, "default", "An error; `code` and `blame` say which and whose.",
+                        "application/problem+json", "Problem");
+    json.end_object().end_object().end_object();
+}
+
+void write_spent_properties(JsonWriter& json) {
+    write_property(json, "calls", "integer", "Paid calls.");
+    write_property(json, "units", "integer", "In the providers' own units.");
+    write_property(json, "cost_usd", "number", "In US dollars.");
+}
+
+void write_usage_schema(JsonWriter& json) {
+    json.key("Usage").begin_object().field("type", "object").key("properties").begin_object();
+    write_property(json, "object", "string", "Always `usage`.");
+    write_property(json, "by", "string", "What a row is of.");
+    write_property(json, "since", "string", "The first day.");
+    write_property(json, "until", "string", "The last day.");
+    json.key("rows").begin_object().field("type", "array");
+    json.key("items").begin_object().field("type", "object").key("properties").begin_object();
+    write_property(json, "day", "string", "Of a report by day.");
+    write_property(json, "provider", "string", "Of a report by provider or by key.");
+    write_property(json, "token", "string", "By its id; empty: callers without one.");
+    write_property(json, "key", "string", "By its id.");
+    write_spent_properties(json);
+    json.end_object().end_object().end_object();
+    json.key("sum").begin_object().field("type", "object").key("properties").begin_object();
+    write_spent_properties(json);
+    json.end_object().end_object();
+    write_property(json, "truncated", "boolean", "Whether rows were left out; not from the sum.");
+    json.end_object().end_object();
+}
+
 void write_explanation_schema(JsonWriter& json) {
     json.key("Explanation").begin_object().field("type", "object").key("properties").begin_object();
     write_property(json, "object", "string", "Always `explanation`.");
@@ -393,6 +450,7 @@ std::string render_openapi(std::string_view version) {
     write_search(json);
     write_plain_path(json, "/v1/status", "status", "Lanes, cache, keys and providers.",
                      "application/json");
+    write_usage_path(json);
     write_key_paths(json);
     write_plain_path(json, "/healthz", "healthz", "200 as long as the process answers.",
                      "application/json");
@@ -410,6 +468,7 @@ std::string render_openapi(std::string_view version) {
     write_request_schema(json);
     write_answer_schema(json);
     write_explanation_schema(json);
+    write_usage_schema(json);
     write_outlook_schema(json);
     write_hit_schema(json);
     write_constraint_schema(json);

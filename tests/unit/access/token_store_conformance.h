@@ -59,6 +59,8 @@ TYPED_TEST_P(TokenStoreConformance, KeepsWhatWasAdded) {
     token.scopes = {Scope::kSearch, Scope::kStatus};
     token.expires_at = this->backend_.clock().wall_now() + std::chrono::hours(1);
     token.requests_per_minute = 0;
+    token.budget.calls = {1, 0, std::nullopt};
+    token.budget.micro_usd = {std::nullopt, 2'500'000, kMaxBudgetUsd * kMicroUsd};
     const IssuedToken full = this->add(token);
     this->backend_.clock().advance(std::chrono::seconds(1));
     const IssuedToken plain = this->add({Scope::kAdmin});
@@ -67,6 +69,7 @@ TYPED_TEST_P(TokenStoreConformance, KeepsWhatWasAdded) {
     EXPECT_EQ(full.record.scopes, token.scopes);
     EXPECT_EQ(full.record.expires_at, token.expires_at);
     EXPECT_EQ(full.record.requests_per_minute, token.requests_per_minute);
+    EXPECT_EQ(full.record.budget, token.budget);
     EXPECT_EQ(full.record.revoked_at, std::nullopt);
     EXPECT_TRUE(full.token.reveal().ends_with(full.record.last4));
     EXPECT_EQ(plain.record.expires_at, std::nullopt);
@@ -103,6 +106,8 @@ TYPED_TEST_P(TokenStoreConformance, RefusesWhatIsOutOfLimits) {
     spoilt("expired already").expires_at = now;
     spoilt("a negative limit").requests_per_minute = -1;
     spoilt("a limit beyond the most").requests_per_minute = kMaxRequestsPerMinute + 1;
+    spoilt("a negative budget").budget.micro_usd[index_of(Period::kDay)] = -1;
+    spoilt("a budget beyond the most").budget.calls[index_of(Period::kTotal)] = kMaxBudgetCalls + 1;
     for (auto& [what, token] : bad) {
         SCOPED_TRACE(what);
         const auto refused = this->backend_.run(this->backend_.store().add(std::move(token)));

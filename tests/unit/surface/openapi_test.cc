@@ -82,7 +82,8 @@ TEST_F(OpenapiTest, DescribesEveryRoute) {
     web::KeyAdmin admin(h.io.get_executor(), store, watch, h.keys, h.http, h.clock,
                         [&h] { return h.web.config(); });
     KeysDoor keys(admin, h.access, h.clock);
-    for (const Route& route : all_routes(search, ops, keys)) {
+    UsageDoor usage(h.budgets, h.access, h.clock);
+    for (const Route& route : all_routes(search, ops, keys, usage)) {
         if (!route.admin_socket_only) {
             routed.insert(to_lower(to_string(route.method)) + " " + route.path);
         }
