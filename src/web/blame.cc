@@ -109,6 +109,13 @@ constexpr auto kGuards = std::to_array<GuardRow>({
     {{430, 499}, quotes_something_in_front, Effect::kProvider, Outcome::kBlocked},
 });
 
+constexpr auto kTransport = std::to_array<TransportRow>({
+    {Code::kTimeout, Outcome::kTimeout},
+    {Code::kDeadlineExceeded, Outcome::kTimeout},
+    {Code::kPayloadTooLarge, Outcome::kUnparseable},
+    {Code::kCancelled, Outcome::kCancelled},
+});
+
 Verdict verdict_of(const BlameRow& row, const Signal& signal) {
     Verdict verdict{row.effect, row.outcome};
     if (row.penalty != nullptr) {
@@ -191,7 +198,7 @@ Verdict completed(Verdict verdict, const Asked& asked, const io::ClientResponse&
 }  // namespace
 
 BlameTables blame_tables() {
-    return {kGeneric, kGuards};
+    return {kGeneric, kGuards, kTransport};
 }
 
 Judgement judge(const Asked& asked, const io::ClientResponse& response, JsonReader& reader,
@@ -210,14 +217,11 @@ Judgement judge(const Asked& asked, const io::ClientResponse& response, JsonRead
     return completed(*std::move(verdict), asked, response, body, wall_now);
 }
 
-Verdict judge_transport_error(const Error& error) {
+Verdict judge_transport_error(const Error& error, const BlameTables& tables) {
     Verdict verdict{Effect::kProvider, Outcome::kConnectError};
-    if (error.code == Code::kTimeout || error.code == Code::kDeadlineExceeded) {
-        verdict.outcome = Outcome::kTimeout;
-    } else if (error.code == Code::kPayloadTooLarge) {
-        verdict.outcome = Outcome::kUnparseable;
-    } else if (error.code == Code::kCancelled) {
-        verdict.outcome = Outcome::kCancelled;
+    const auto row = std::ranges::find(tables.transport, error.code, &TransportRow::code);
+    if (row != tables.transport.end()) {
+        verdict.outcome = row->outcome;
     }
     verdict.detail = one_line(error.message, kMaxDetailBytes);
     return verdict;

@@ -30,10 +30,17 @@ struct GuardRow {
     Outcome outcome;
 };
 
+// How a call without any answer is called. It is the provider's fault, whatever kept it.
+struct TransportRow {
+    Code code;
+    Outcome outcome;
+};
+
 // The tables that hold for every provider. Tests pass others, to see that each row is needed.
 struct BlameTables {
-    std::span<const BlameRow> generic;  // for what the provider's own rows leave open
-    std::span<const GuardRow> guards;   // for what they say
+    std::span<const BlameRow> generic;        // for what the provider's own rows leave open
+    std::span<const GuardRow> guards;         // for what they say
+    std::span<const TransportRow> transport;  // what no row names is a connect_error
 };
 BlameTables blame_tables();
 
@@ -54,6 +61,6 @@ Judgement judge(const Asked& asked, const io::ClientResponse& response, JsonRead
 
 // The verdict on a call that got no answer at all (HttpClient's error). A cancelled call is
 // nobody's fault: its outcome is kCancelled, and the effect of that verdict must not be applied.
-Verdict judge_transport_error(const Error& error);
+Verdict judge_transport_error(const Error& error, const BlameTables& tables = blame_tables());
 
 }  // namespace sluice::web

@@ -127,27 +127,6 @@ TEST(Blame, OversizedBodyIsTheProvidersFault) {
     EXPECT_EQ(std::get<Verdict>(judgement).outcome, Outcome::kUnparseable);
 }
 
-// A call that got no answer is the provider's fault; only the outcome tells the ways apart.
-TEST(Blame, TransportErrors) {
-    struct Row {
-        Code code;
-        Outcome outcome;
-    };
-    for (const Row row :
-         {Row{Code::kTimeout, Outcome::kTimeout}, Row{Code::kDeadlineExceeded, Outcome::kTimeout},
-          Row{Code::kUnavailable, Outcome::kConnectError},
-          Row{Code::kPayloadTooLarge, Outcome::kUnparseable},
-          Row{Code::kCancelled, Outcome::kCancelled},
-          Row{Code::kInternal, Outcome::kConnectError}}) {
-        const Error error{row.code, Blame::kProvider, "could not\nconnect", Millis(5)};
-        const Verdict verdict = judge_transport_error(error);
-        EXPECT_EQ(verdict.effect, Effect::kProvider) << to_string(row.code);
-        EXPECT_EQ(verdict.outcome, row.outcome) << to_string(row.code);
-        EXPECT_EQ(verdict.penalty, std::nullopt);
-        EXPECT_EQ(verdict.detail, "could not connect");
-    }
-}
-
 // Four effects cost a key something or send the next one in; the others never touch it.
 TEST(Blame, EffectsAndBlame) {
     for (const Effect effect :

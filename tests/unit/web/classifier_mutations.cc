@@ -43,8 +43,8 @@ std::vector<Mutant> mutants_of(std::span<const BlameRow> table) {
             Mutant& mutant = mutants.emplace_back(name + std::string(how), rows);
             change(mutant.rows[i]);
         };
-        Mutant& without = mutants.emplace_back(name, rows);
-        without.rows.erase(without.rows.begin() + static_cast<std::ptrdiff_t>(i));
+        Mutant& shorter = mutants.emplace_back(name, rows);
+        shorter.rows.erase(shorter.rows.begin() + static_cast<std::ptrdiff_t>(i));
         if (rows[i].when != nullptr) {
             add(": always", [](BlameRow& row) { row.when = nullptr; });
         }
@@ -98,21 +98,42 @@ class Report {
 
 void mutate_generic(Report& report, const std::vector<JudgeCase>& cases) {
     for (const Mutant& mutant : mutants_of(blame_tables().generic)) {
-        const BlameTables tables{mutant.rows, blame_tables().guards};
+        BlameTables tables = blame_tables();
+        tables.generic = mutant.rows;
         report.check("all", mutant.what, cases, [&](const JudgeCase& judge_case) {
             return !difference(judge_case, *judge_case.provider, tables).empty();
         });
     }
 }
 
+template <class Row>
+Rows<Row> without(std::span<const Row> rows, std::size_t number) {
+    Rows<Row> left(rows.begin(), rows.end());
+    left.erase(left.begin() + static_cast<std::ptrdiff_t>(number));
+    return left;
+}
+
 void mutate_guards(Report& report, const std::vector<JudgeCase>& cases) {
     const auto guards = blame_tables().guards;
     for (std::size_t i = 0; i < guards.size(); ++i) {
-        Rows<GuardRow> left(guards.begin(), guards.end());
-        left.erase(left.begin() + static_cast<std::ptrdiff_t>(i));
-        const BlameTables tables{blame_tables().generic, left};
+        const Rows<GuardRow> left = without(guards, i);
+        BlameTables tables = blame_tables();
+        tables.guards = left;
         const std::string name =
             "guard " + std::to_string(i + 1) + ", " + statuses_of(guards[i].status);
+        report.check("all", name, cases, [&](const JudgeCase& judge_case) {
+            return !difference(judge_case, *judge_case.provider, tables).empty();
+        });
+    }
+}
+
+void mutate_transport(Report& report, const std::vector<JudgeCase>& cases) {
+    const auto rows = blame_tables().transport;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        const Rows<TransportRow> left = without(rows, i);
+        BlameTables tables = blame_tables();
+        tables.transport = left;
+        const std::string name = "no answer, " + std::string(to_string(rows[i].code));
         report.check("all", name, cases, [&](const JudgeCase& judge_case) {
             return !difference(judge_case, *judge_case.provider, tables).empty();
         });
@@ -143,6 +164,7 @@ int run() {
     Report report;
     mutate_generic(report, cases);
     mutate_guards(report, cases);
+    mutate_transport(report, cases);
     for (const Provider* provider : all_providers()) {
         mutate_provider(report, cases, *provider);
     }

@@ -107,6 +107,36 @@ TEST(HonouredSearch, OnceMoreIsOnce) {
     EXPECT_EQ(h.http.calls(), 6U);
 }
 
+// The second try needs a turn of its own under the provider's rate; without one the attempt stands
+// as it is, and nothing is left behind.
+TEST(HonouredSearch, OnceMoreNeedsATurn) {
+    WebConfig config = with_route({"brave"});
+    config.providers.find("brave")->second.rate = RateLimit{1, Millis(3'600'000)};
+    WebHarness h(config);
+    h.add_key("brave", "brave-key-number-one");
+    h.http.set_responder([](const io::ClientRequest&) {
+        return test::status_answer(400, R"({"error":{"code":"OPTION_NOT_IN_PLAN"}})");
+    });
+    SearchRequest request = h.request("a");
+    request.want_content = true;
+    EXPECT_EQ(trail(failed(h.search(request)).attempts),
+              (std::vector<std::string>{"brave:plan_limit", "brave:rate_limited"}));
+    EXPECT_EQ(h.http.calls(), 1U);
+    EXPECT_EQ(h.key_counts("brave").in_flight, 0U);
+}
+
+// What was asked is hidden where it is echoed, though more than that was sent.
+TEST(HonouredSearch, OperatorsDoNotUncoverTheQuery) {
+    WebHarness h;
+    h.add_key("serper", "serper-key-number-one");
+    h.http.set_responder([](const io::ClientRequest&) {
+        return test::status_answer(500, R"({"message":"no luck with celadon"})");
+    });
+    SearchRequest request = h.request("celadon");
+    request.exclude_domains = {"a.example"};
+    EXPECT_EQ(failed(h.search(request)).attempts.at(0).detail, "no luck with [query]");
+}
+
 // Two keys that are limited within moments: it is our address that Tavily limits. The second key
 // is left as it was, the third is not tried, and nobody asks the provider for a while.
 TEST(HonouredSearch, TwoLimitedKeysMeanTheAddress) {

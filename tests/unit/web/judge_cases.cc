@@ -53,8 +53,8 @@ std::string expected_members(const JsonValue& row) {
 }
 
 io::ClientResponse response_of_row(const JsonValue& row) {
-    static const std::set<std::string_view> other = {"effect", "outcome", "penalty_s", "detail",
-                                                     "own"};
+    static const std::set<std::string_view> other = {"effect",    "outcome", "error",
+                                                     "penalty_s", "detail",  "own"};
     io::ClientResponse response;
     for (const auto& [name, value] : row.members()) {
         if (name == "status") {
@@ -74,6 +74,21 @@ io::ClientResponse response_of_row(const JsonValue& row) {
         }
     }
     return response;
+}
+
+// "error" is the code of what happened to a call that got no answer.
+std::optional<Error> error_of_row(const JsonValue& row) {
+    const std::string_view name = row.string_at("error");
+    if (name.empty()) {
+        return std::nullopt;
+    }
+    for (const Code code : {Code::kTimeout, Code::kDeadlineExceeded, Code::kPayloadTooLarge,
+                            Code::kCancelled, Code::kUnavailable, Code::kInternal}) {
+        if (to_string(code) == name) {
+            return Error{code, Blame::kProvider, "could not\nconnect", Millis(5)};
+        }
+    }
+    throw std::runtime_error("no such code: " + std::string(name));
 }
 
 // "own" is what the provider's own rows say about the answer; without it there are none.
@@ -99,6 +114,7 @@ void add_generic(std::vector<JudgeCase>& cases) {
             added.provider = added.owned.get();
             added.request = usual_request();
             added.response = response_of_row(row);
+            added.error = error_of_row(row);
             added.now = usual_now();
             const bool with_detail = row.find("detail").has_value();
             added.difference = [with_detail,
@@ -145,6 +161,9 @@ std::vector<JudgeCase> judge_cases() {
 
 std::string difference(const JudgeCase& judge_case, const Provider& provider,
                        const BlameTables& tables) {
+    if (judge_case.error) {
+        return judge_case.difference(judge_transport_error(*judge_case.error, tables));
+    }
     static JsonReader reader;
     const ProviderKey key = usual_key();
     const Asked asked{provider, judge_case.request, key};

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,7 @@ struct JudgeCase {
     const Provider* provider = nullptr;
     SearchRequest request;
     io::ClientResponse response;
+    std::optional<Error> error = {};  // in its place
     WallTime now;
     // Compares what was expected and what was made of the answer: empty when they agree.
     std::function<std::string(const Judgement& judgement)> difference;
