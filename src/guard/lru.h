@@ -79,10 +79,12 @@ class LruMap {
         Dropped() = default;
         Dropped(Dropped&& other) noexcept
             : first_(std::exchange(other.first_, nullptr)),
-              count_(std::exchange(other.count_, 0)) {}
+              count_(std::exchange(other.count_, 0)),
+              new_one_(std::exchange(other.new_one_, false)) {}
         Dropped& operator=(Dropped&& other) noexcept {
             std::swap(first_, other.first_);
             std::swap(count_, other.count_);
+            std::swap(new_one_, other.new_one_);
             return *this;
         }
         ~Dropped() {
@@ -93,6 +95,8 @@ class LruMap {
         }
 
         std::size_t count() const { return count_; }
+        // Whether what put() was given is among them.
+        bool new_one() const { return new_one_; }
 
         // Takes over what `other` holds.
         void append(Dropped other) {
@@ -102,6 +106,7 @@ class LruMap {
                 add(node);
             }
             other.count_ = 0;
+            new_one_ = new_one_ || other.new_one_;
         }
 
      private:
@@ -111,8 +116,17 @@ class LruMap {
             count_ += 1;
         }
 
+        bool holds(const Links* node) const {
+            const Links* at = first_;
+            while (at != nullptr && at != node) {
+                at = at->older;
+            }
+            return at != nullptr;
+        }
+
         Links* first_ = nullptr;  // linked by `older`
         std::size_t count_ = 0;
+        bool new_one_ = false;
     };
 
     struct Entry {
@@ -170,12 +184,15 @@ class LruMap {
         }
         if (cost > room_ || limits_.max_entries == 0) {
             dropped.add(node.release());
+            dropped.new_one_ = true;
             return dropped;
         }
         table_.insert(hash, node.get());
-        link_newest(node.release());
+        Node* const added = node.release();
+        link_newest(added);
         start_counting();
         make_room(dropped);
+        dropped.new_one_ = dropped.holds(added);
         return dropped;
     }
 

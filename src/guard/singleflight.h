@@ -1,5 +1,6 @@
 // Identical requests at the same time share one piece of work. The first one starts it, the others
-// wait for its result; the work goes on while anybody waits and is cancelled when nobody does.
+// wait for its result; the work goes on while anybody waits. When nobody does it is cancelled,
+// unless it has something under way that is paid for already.
 #pragma once
 
 #include "base/clock.h"
@@ -18,12 +19,50 @@
 
 namespace sluice::guard {
 
+// What a piece of work would lose if it were cancelled now, and whether anybody waits for it. Its
+// flight gives it one, which lives as long as the work.
+class Stake {
+ public:
+    // While the work goes on although nobody waits, it should begin nothing new.
+    bool is_attended() const { return attended_; }
+    void set_attended(bool attended) { attended_ = attended; }
+
+    // As long as one of these exists, the work has something under way that is paid for.
+    class Hold {
+     public:
+        // `stake` may be null.
+        explicit Hold(Stake* stake) : stake_(stake) { change(1); }
+        ~Hold() { change(-1); }
+        Hold(const Hold&) = delete;
+        Hold& operator=(const Hold&) = delete;
+
+     private:
+        void change(int by) {
+            if (stake_ != nullptr) {
+                stake_->holds_ += by;
+            }
+        }
+        Stake* stake_;
+    };
+    bool is_high() const { return holds_ > 0; }
+
+ private:
+    int holds_ = 0;
+    bool attended_ = true;
+};
+
+struct FlightLimits {
+    std::size_t max_flights = 0;     // at once
+    std::size_t max_unattended = 0;  // of those, that go on although nobody waits
+};
+
 struct FlightStats {
     std::size_t flights = 0;      // running now, those that are being cancelled included
     std::size_t waiters = 0;      // waiting now
     std::uint64_t started = 0;    // since the beginning
     std::uint64_t joined = 0;     // requests that found a flight to wait for
     std::uint64_t abandoned = 0;  // flights cancelled because nobody waited any more
+    std::size_t unattended = 0;   // running now although nobody waits
 };
 
 namespace detail {
@@ -48,14 +87,13 @@ Error flight_failed();
 template <class Key, class Value, class Hash = std::hash<Key>>
 class SingleFlight {
  public:
-    // At most `max_flights` run at once.
-    SingleFlight(TaskScope& scope, Clock& clock, std::size_t max_flights)
-        : clock_(clock), state_(std::make_shared<State>(scope, max_flights)) {}
+    SingleFlight(TaskScope& scope, Clock& clock, FlightLimits limits)
+        : clock_(clock), state_(std::make_shared<State>(scope, limits)) {}
     SingleFlight(const SingleFlight&) = delete;
     SingleFlight& operator=(const SingleFlight&) = delete;
 
-    // The result of the flight of `key`. If there is none, `make_work()` is called once for the
-    // Task<Result<Value>> that is the work; it is an ordinary function, not a coroutine, and is
+    // The result of the flight of `key`. If there is none, `make_work(Stake&)` is called once for
+    // the Task<Result<Value>> that is the work; it is an ordinary function, not a coroutine, and is
     // destroyed before the work ends. A failure is a result and goes to everybody who waits; the
     // next request starts a new flight.
     //
@@ -125,12 +163,13 @@ class SingleFlight {
         std::optional<Result<Value>> outcome;
         std::list<Event*> waiting;  // in the seats of those who wait, in order of arrival
         boost::asio::cancellation_signal signal;
+        Stake stake;
     };
 
     // Shared by seats and flights, which can be destroyed later than the SingleFlight when a whole
     // event loop is torn down.
     struct State {
-        State(TaskScope& s, std::size_t max) : scope(s), max_flights(max) {}
+        State(TaskScope& s, FlightLimits max) : scope(s), limits(max) {}
 
         // From here on nobody joins this flight.
         void close(const Flight& flight) {
@@ -140,25 +179,45 @@ class SingleFlight {
             }
         }
 
+        // Somebody waits for it.
+        void attend(Flight& flight) {
+            if (!flight.stake.is_attended()) {
+                flight.stake.set_attended(true);
+                stats.unattended -= 1;
+            }
+        }
+
+        // Nobody waits any more. What is paid for is finished, and can still be joined.
+        void leave_alone(Flight& flight) {
+            if (flight.stake.is_high() && stats.unattended < limits.max_unattended) {
+                flight.stake.set_attended(false);
+                stats.unattended += 1;
+                return;
+            }
+            stats.abandoned += 1;
+            close(flight);
+            detail::cancel(flight.signal);
+        }
+
         TaskScope& scope;
-        const std::size_t max_flights;
+        const FlightLimits limits;
         std::unordered_map<Key, std::shared_ptr<Flight>, Hash> boarding;  // may be joined
         FlightStats stats;
     };
 
-    // One who waits. Leaves when it is destroyed, and the last to leave cancels the work.
+    // One who waits. Leaves when it is destroyed, and the last to leave ends the work.
     class Seat {
      public:
         Seat(std::shared_ptr<State> state, std::shared_ptr<Flight> flight)
             : state_(std::move(state)),
               flight_(std::move(flight)),
-              place_(flight_->waiting.insert(flight_->waiting.end(), &event)) {}
+              place_(flight_->waiting.insert(flight_->waiting.end(), &event)) {
+            state_->attend(*flight_);
+        }
         ~Seat() {
             flight_->waiting.erase(place_);
             if (flight_->waiting.empty() && !flight_->outcome) {
-                state_->stats.abandoned += 1;
-                state_->close(*flight_);
-                detail::cancel(flight_->signal);
+                state_->leave_alone(*flight_);
             }
         }
         Seat(const Seat&) = delete;
@@ -180,6 +239,7 @@ class SingleFlight {
         ~Landing() {
             state_->close(*flight_);
             state_->stats.flights -= 1;
+            state_->attend(*flight_);
             flight_->publish(detail::flight_failed());
         }
         Landing(const Landing&) = delete;
@@ -197,8 +257,8 @@ class SingleFlight {
             state.stats.joined += 1;
             return it->second;
         }
-        if (state.stats.flights >= state.max_flights) {
-            return detail::too_many_flights(state.max_flights);
+        if (state.stats.flights >= state.limits.max_flights) {
+            return detail::too_many_flights(state.limits.max_flights);
         }
         auto flight = std::make_shared<Flight>(std::move(key));
         state.boarding.emplace(flight->key, flight);
@@ -207,7 +267,7 @@ class SingleFlight {
         // On this thread the work starts at once: it may have run up to its first wait, or even to
         // its end, before spawn() returns, and it can be cancelled from then on.
         std::shared_ptr<boost::asio::cancellation_signal> signal(flight, &flight->signal);
-        if (!state.scope.spawn(fly(state_, flight, make_work()), std::move(signal))) {
+        if (!state.scope.spawn(fly(state_, flight, make_work(flight->stake)), std::move(signal))) {
             state.close(*flight);
             state.stats.flights -= 1;
             state.stats.started -= 1;

@@ -76,6 +76,7 @@ class TtlCache {
         const Value* value = nullptr;  // null: not there. Valid until the next call that changes
         Freshness freshness = Freshness::kFresh;
         Duration age{};
+        Duration fresh_for{};  // still; negative: since when it is not
 
         explicit operator bool() const { return value != nullptr; }
     };
@@ -105,6 +106,7 @@ class TtlCache {
         found.value = &entry->value;
         found.freshness = now < entry->fresh_until ? Freshness::kFresh : Freshness::kStale;
         found.age = std::max(now - entry->made_at, Duration::zero());
+        found.fresh_for = entry->fresh_until - now;
         return found;
     }
 
@@ -115,7 +117,7 @@ class TtlCache {
         Dropped swept = sweep(kSlotsSweptPerPut, now);
         const Instant fresh_until = add_saturating(now, lifetime.fresh_for);
         const Instant stale_until = add_saturating(fresh_until, lifetime.stale_for);
-        if (stale_until <= now) {
+        if (!has_lifetime(lifetime)) {
             swept.append(map_.erase(key));
             return swept;
         }
@@ -148,6 +150,11 @@ class TtlCache {
     // All expired entries at once; as slow as the cache is large. Each step of a sweep passes a
     // slot or empties one, so two steps a slot are enough.
     Dropped purge_expired(Instant now) { return sweep(2 * map_.slots(), now); }
+
+    // What put() does not keep is without one.
+    static bool has_lifetime(Lifetime lifetime) {
+        return lifetime.fresh_for > Duration::zero() || lifetime.stale_for > Duration::zero();
+    }
 
     // A value that costs more is never kept.
     std::size_t largest_cost_bytes() const {
@@ -188,6 +195,7 @@ class ShardedTtlCache {
         Value value;
         Freshness freshness = Freshness::kFresh;
         Duration age{};
+        Duration fresh_for{};  // still; negative: since when it is not
     };
 
     explicit ShardedTtlCache(TtlCacheLimits limits, Hash hash = Hash()) : hash_(std::move(hash)) {
@@ -211,17 +219,23 @@ class ShardedTtlCache {
         if (!found) {
             return std::nullopt;
         }
-        return Hit{*found.value, found.freshness, found.age};
+        return Hit{*found.value, found.freshness, found.age, found.fresh_for};
     }
 
-    // True if something had to go for want of room: the new value itself, perhaps.
-    bool put(Key key, Value value, std::size_t cost_bytes, Lifetime lifetime, Instant now) {
+    struct Put {
+        bool kept = false;       // the new value is there
+        bool made_room = false;  // something had to go for want of room: the new value, perhaps
+    };
+    Put put(Key key, Value value, std::size_t cost_bytes, Lifetime lifetime, Instant now) {
         Shard& shard = shard_of(key);
         Dropped dropped;
         const std::lock_guard lock(shard.mutex);
         const std::uint64_t evictions = shard.cache.stats().evictions;
         dropped = shard.cache.put(std::move(key), std::move(value), cost_bytes, lifetime, now);
-        return shard.cache.stats().evictions != evictions;
+        Put put;
+        put.kept = shard.cache.has_lifetime(lifetime) && !dropped.new_one();
+        put.made_room = shard.cache.stats().evictions != evictions;
+        return put;
     }
 
     // A value that costs more is never kept.

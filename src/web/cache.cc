@@ -1,36 +1,86 @@
 #include "web/cache.h"
 
+#include "web/metrics.h"
+
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace sluice::web {
 
-AnswerCache::AnswerCache(const CacheConfig& config)
-    : entries_(guard::TtlCacheLimits{config.max_entries, config.answers_bytes(),
-                                     guard::Admission::kByFrequency}) {}
-
-std::shared_ptr<const SearchAnswer> AnswerCache::fresh(const Fingerprint& key, Instant now) {
-    auto hit = entries_.find(key, now);
-    if (!hit || hit->freshness != guard::Freshness::kFresh) {
-        return nullptr;
+AnswerCache::AnswerCache(const CacheConfig& config, const obs::Log& log, obs::Metrics& metrics)
+    : enabled_(config.answers_bytes() > 0),
+      log_(log),
+      entries_(guard::TtlCacheLimits{config.max_entries, config.answers_bytes(),
+                                     guard::Admission::kByFrequency}),
+      store_(metrics.counter(kCacheEvents, {"store"})),
+      too_large_(metrics.counter(kCacheEvents, {"too_large"})) {
+    const auto sampled = [&](const obs::MetricSpec& spec, auto Size::* member,
+                             const std::vector<std::string>& labels) {
+        metrics.sampled(spec, labels,
+                        [this, member] { return static_cast<double>(size().*member); });
+    };
+    sampled(kCacheBytes, &Size::bytes, {});
+    sampled(kCacheEntries, &Size::entries, {});
+    sampled(kCacheEvictions, &Size::evictions, {"answers"});
+    sampled(kCacheRefusals, &Size::refusals, {"answers"});
+    if (!enabled_) {
+        log_.warn("answer_cache_off", {{"setting", "cache.max_bytes"}});
     }
-    return std::move(hit->value);
 }
 
-std::shared_ptr<const SearchAnswer> AnswerCache::any(const Fingerprint& key, Instant now) {
+std::optional<AnswerCache::Cached> AnswerCache::find(const Fingerprint& key, Instant now) {
     auto hit = entries_.find(key, now);
-    return hit ? std::move(hit->value) : nullptr;
+    if (!hit) {
+        return std::nullopt;
+    }
+    return Cached{std::move(hit->value), hit->age, hit->fresh_for};
 }
 
-void AnswerCache::publish(const Fingerprint& key, std::shared_ptr<const SearchAnswer> answer,
+bool AnswerCache::publish(const Fingerprint& key, std::shared_ptr<const SearchAnswer> answer,
                           const CacheConfig& config, Instant now) {
+    if (!enabled_) {
+        return false;
+    }
     const bool negative = answer->hits().empty() && !answer->answer();
     const std::size_t bytes = answer->memory_bytes();
     const Instant made_at = answer->made_at() == Instant{} ? now : answer->made_at();
     const Duration longest = answer->keep_until() - made_at;
     const Duration fresh = std::min<Duration>(negative ? config.negative_ttl : config.ttl, longest);
     const guard::Lifetime lifetime{fresh, std::min<Duration>(config.stale_ttl, longest - fresh)};
-    entries_.put(key, std::move(answer), bytes, lifetime, made_at);
+    const auto put = entries_.put(key, std::move(answer), bytes, lifetime, made_at);
+    if (put.kept) {
+        store_.add();
+    } else if (bytes > entries_.largest_cost_bytes()) {
+        too_large_.add();
+        warn_of_size(bytes, now);
+    }
+    if (put.made_room) {
+        warn_of_eviction(now);
+    }
+    return put.kept;
+}
+
+void AnswerCache::warn_of_size(std::size_t bytes, Instant now) {
+    if (now < next_size_warning_) {
+        return;
+    }
+    next_size_warning_ = now + kWarningEvery;
+    log_.warn("answer_too_large_for_cache",
+              {{"bytes", bytes}, {"largest_bytes", entries_.largest_cost_bytes()}});
+}
+
+void AnswerCache::warn_of_eviction(Instant now) {
+    if (now < next_eviction_warning_) {
+        return;
+    }
+    next_eviction_warning_ = now + kWarningEvery;
+    const Size now_kept = size();
+    log_.warn("answer_cache_full", {{"entries", now_kept.entries},
+                                    {"bytes", now_kept.bytes},
+                                    {"evictions", now_kept.evictions},
+                                    {"setting", "cache.max_bytes"}});
 }
 
 std::size_t AnswerCache::purge() {
@@ -39,7 +89,7 @@ std::size_t AnswerCache::purge() {
 
 AnswerCache::Size AnswerCache::size() const {
     const guard::TtlCacheStats stats = entries_.stats();
-    return {stats.entries, stats.bytes, stats.evictions};
+    return {stats.entries, stats.bytes, stats.evictions, stats.refusals};
 }
 
 }  // namespace sluice::web

@@ -4,6 +4,8 @@
 
 #include "base/clock.h"
 #include "guard/ttl_cache.h"
+#include "obs/log.h"
+#include "obs/metrics.h"
 #include "web/config.h"
 #include "web/fingerprint.h"
 #include "web/types.h"
@@ -11,23 +13,37 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace sluice::web {
 
-// Thread-safe: sharded, each look-up takes one short lock of its shard.
+// Thread-safe, except where it says otherwise: sharded, each look-up takes one short lock of its
+// shard. Says by metrics what it keeps, and warns when it can't keep enough.
 class AnswerCache {
  public:
-    explicit AnswerCache(const CacheConfig& config);
+    // Of each kind of warning, one in so much time.
+    static constexpr Duration kWarningEvery = std::chrono::minutes(10);
 
-    // The answer while it is fresh, else null.
-    std::shared_ptr<const SearchAnswer> fresh(const Fingerprint& key, Instant now);
-    // The answer, fresh or stale, else null.
-    std::shared_ptr<const SearchAnswer> any(const Fingerprint& key, Instant now);
+    // References outlive it.
+    AnswerCache(const CacheConfig& config, const obs::Log& log, obs::Metrics& metrics);
 
-    // Keeps `answer` for config.ttl (or negative_ttl when it has no results) and then as stale, all
-    // counted from when its provider gave it.
-    void publish(const Fingerprint& key, std::shared_ptr<const SearchAnswer> answer,
+    struct Cached {
+        std::shared_ptr<const SearchAnswer> answer;
+        Duration age{};        // since its provider gave it
+        Duration fresh_for{};  // still; negative or zero: since when it is stale
+        bool fresh() const { return fresh_for > Duration::zero(); }
+    };
+    // The answer, fresh or stale.
+    std::optional<Cached> find(const Fingerprint& key, Instant now);
+
+    // Control loop. Keeps `answer` for config.ttl (or negative_ttl when it has no results) and then
+    // as stale, all counted from when its provider gave it. False: it was not kept, since it has no
+    // time to live, is too large, or is asked for less than what would have to go for it.
+    bool publish(const Fingerprint& key, std::shared_ptr<const SearchAnswer> answer,
                  const CacheConfig& config, Instant now);
+
+    // Whether anything is ever kept.
+    bool enabled() const { return enabled_; }
 
     // Forgets everything; returns how many answers that were.
     std::size_t purge();
@@ -36,12 +52,23 @@ class AnswerCache {
         std::size_t entries = 0;
         std::size_t bytes = 0;
         std::uint64_t evictions = 0;
+        std::uint64_t refusals = 0;  // of those, new ones that were asked for too rarely to stay
     };
     Size size() const;
 
  private:
+    void warn_of_size(std::size_t bytes, Instant now);
+    void warn_of_eviction(Instant now);
+
+    const bool enabled_;
+    const obs::Log& log_;
     guard::ShardedTtlCache<Fingerprint, std::shared_ptr<const SearchAnswer>, guard::DigestHash>
         entries_;
+    obs::Counter store_;
+    obs::Counter too_large_;
+    // When each warning may be given again.
+    Instant next_size_warning_{};
+    Instant next_eviction_warning_{};
 };
 
 }  // namespace sluice::web

@@ -240,6 +240,10 @@ Task<CallResult> ProviderCall::run(Candidate candidate, const WebConfig& config,
     }
     Millis wait{};
     if (waited) {
+        if (!terms.has_takers()) {
+            std::move(*lease).refund();
+            co_return given_up(state);
+        }
         // Others were heard meanwhile: what they learned counts.
         pass.reset();
         pass = state.try_enter(clock_.now());
@@ -258,11 +262,11 @@ Task<CallResult> ProviderCall::run(Candidate candidate, const WebConfig& config,
     }
     const Call call{provider, request, plan};
     Admission admission{*std::move(pass), *std::move(turn), *std::move(lease), wait};
-    co_return co_await send(candidate, config, call, terms.until, std::move(admission));
+    co_return co_await send(candidate, config, call, terms, std::move(admission));
 }
 
 Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config, Call call,
-                                    Instant until, Admission in) {
+                                    CallTerms terms, Admission in) {
     ProviderState& state = *candidate.state;
     const ProviderSettings& settings = *candidate.settings;
     const Cost expected = at_price(call.provider.spec(), settings.price,
@@ -270,12 +274,16 @@ Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config
     Funds funds = reserve(state, call.request, expected, in.lease);
     if (auto* reserved = std::get_if<access::Reservation>(&funds);
         reserved != nullptr && !reserved->is_covered()) {
-        if (auto refusal = co_await budgets_.cover(*reserved, until)) {
+        if (auto refusal = co_await budgets_.cover(*reserved, terms.until)) {
             funds.emplace<access::BudgetRefusal>(*std::move(refusal));
         }
     }
     if (auto* refusal = std::get_if<access::BudgetRefusal>(&funds)) {
         co_return no_money(state, std::move(in.lease), *refusal);
+    }
+    if (!terms.has_takers()) {
+        std::move(in.lease).refund();
+        co_return given_up(state);
     }
     auto& reservation = std::get<access::Reservation>(funds);
     CallSite site{settings.base_url, clock_.wall_now(), settings.engine_id};
@@ -285,11 +293,12 @@ Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config
         io::ClientRequest request =
             call.provider.build(call.plan.sent(call.request), in.lease.key(), site);
         const Instant sent = clock_.now();
-        request.deadline = std::min<Instant>(until, sent + settings.timeout);
+        request.deadline = std::min<Instant>(terms.until, sent + settings.timeout);
         const bool short_time = was_short(request.deadline - sent, settings.timeout);
         RateTurn& turn = second_turn ? *second_turn : in.turn;
         turn.use();
         reservation.mark_sent();
+        const guard::Stake::Hold paid_for(terms.stake);
         const Result<io::ClientResponse> response = co_await http_.send(std::move(request));
 
         const Instant received = clock_.now();
@@ -307,7 +316,7 @@ Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config
         result.attempt.cost = charge_for(result, response, candidate, expected);
         if (again == Again::kWithoutOption) {
             std::optional<RateTurn> next = state.rate().take(settings.rate, received, received);
-            if (next && received < until) {
+            if (next && received < terms.until && terms.has_takers()) {
                 second_turn.emplace(*std::move(next));
                 refused = std::move(result.attempt);
                 site.variant = BuildVariant::kWithoutOption;
@@ -364,6 +373,10 @@ CallResult ProviderCall::passed_over(ProviderState& state, Outcome outcome, std:
     result.attempt.detail = std::move(detail);
     state.count(outcome);
     return result;
+}
+
+CallResult ProviderCall::given_up(ProviderState& state) {
+    return passed_over(state, Outcome::kCancelled, "everybody who waited has left");
 }
 
 CallResult ProviderCall::no_key(ProviderState& state, const NoKey& none) {

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/task.h"
 #include "guard/circuit.h"
+#include "guard/singleflight.h"
 #include "io/http_client.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
@@ -60,7 +61,10 @@ enum class Patience : std::uint8_t { kPassOver, kWaitForKey };
 struct CallTerms {
     Instant until{};  // the attempt's share of the time
     Patience patience = Patience::kPassOver;
+    guard::Stake* stake = nullptr;  // held while a call is under way; may be null
 
+    // Whether anybody still waits for what a call would bring.
+    bool has_takers() const { return stake == nullptr || stake->is_attended(); }
     // The last instant at which a call may begin that waits.
     Instant latest_start(Instant now) const { return std::max(now, until - kLeftForCall); }
 };
@@ -104,9 +108,10 @@ class ProviderCall {
         const CallPlan& plan;
     };
 
-    Task<CallResult> send(Candidate candidate, const WebConfig& config, Call call, Instant until,
+    Task<CallResult> send(Candidate candidate, const WebConfig& config, Call call, CallTerms terms,
                           Admission in);
     CallResult passed_over(ProviderState& state, Outcome outcome, std::string detail);
+    CallResult given_up(ProviderState& state);
     CallResult no_key(ProviderState& state, const NoKey& none);
     CallResult left_alone(ProviderState& state);
     CallResult resting(ProviderState& state);

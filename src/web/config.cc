@@ -75,6 +75,10 @@ CacheConfig CacheConfig::read(ConfigReader in) {
                 "whether what a provider answered is kept for other searches that ask it the same; "
                 "takes a quarter of max_bytes"},
                c.provider_results_enabled);
+    in.integer({"max_unattended",
+                "searches at once that finish a call under way although every caller has left, so "
+                "that what is paid for is kept; they keep their place in the lane"},
+               c.max_unattended, std::size_t{0}, std::size_t{1'000});
     return c;
 }
 
@@ -143,7 +147,8 @@ ProviderSettings ProviderSettings::read(ConfigReader in, const ProviderSpec& spe
     c.results_ttl = std::min(c.results_ttl, longest);
     in.duration(
         {"results_ttl_s",
-         "how long what it answered is kept for other searches that ask it the same; 0: not",
+         "how long what it answered is kept for other searches that ask it the same, within "
+         "cache.ttl_s; 0: not at all",
          {},
          false},
         c.results_ttl, 0ms, longest);

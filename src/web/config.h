@@ -27,6 +27,9 @@ struct CacheConfig {
     std::size_t max_entries = 2'000'000;
     bool provider_results_enabled = true;  // keep what providers answered, beneath the answers
 
+    // Searches whose callers have all left that may finish what is paid for, to be kept.
+    std::size_t max_unattended = 8;
+
     // How max_bytes is shared out.
     std::size_t results_bytes() const { return provider_results_enabled ? max_bytes / 4 : 0; }
     std::size_t answers_bytes() const { return max_bytes - results_bytes(); }

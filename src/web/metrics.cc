@@ -8,8 +8,9 @@ using obs::MetricType;
 const MetricSpec kCacheEvents{
     MetricType::kCounter,
     "gateway_cache_events_total",
-    "Answer cache look-ups by what came of them: hit, miss, stale (served because every provider "
-    "failed), store, bypass.",
+    "What happens at the answer cache: hit, miss, stale (served because every provider failed), "
+    "store, bypass, collapsed (a miss that waited for somebody else's), salvaged (kept after "
+    "everybody who waited had left), too_large (for the whole cache).",
     {"event"}};
 
 const MetricSpec kKeyPenalised{
@@ -112,6 +113,19 @@ const MetricSpec kCacheBytes{
 const MetricSpec kCacheEntries{
     MetricType::kGauge, "sluice_web_cache_entries", "Answers in the cache.", {}};
 
+const MetricSpec kCacheEvictions{
+    MetricType::kCounter,
+    "sluice_web_cache_evictions_total",
+    "Entries that went for want of room, by cache: answers, results (of providers, beneath them).",
+    {"cache"}};
+
+const MetricSpec kCacheRefusals{
+    MetricType::kCounter,
+    "sluice_web_cache_refusals_total",
+    "Entries that went for want of room soon after they came, since they were asked for less than "
+    "those that would have had to go for them.",
+    {"cache"}};
+
 const MetricSpec kResultCacheEvents{
     MetricType::kCounter,
     "sluice_web_result_cache_events_total",
@@ -138,7 +152,8 @@ std::vector<const MetricSpec*> web_metrics() {
             &kKeyCalls,         &kKeyStoreFailures,
             &kSearches,         &kCacheBytes,
             &kCacheEntries,     &kResultCacheEvents,
-            &kResultCacheBytes, &kResultCacheEntries};
+            &kResultCacheBytes, &kResultCacheEntries,
+            &kCacheEvictions,   &kCacheRefusals};
 }
 
 }  // namespace sluice::web

@@ -32,10 +32,11 @@ class KeptResult {
         if (!writes_) {
             return;
         }
-        const Millis ttl = candidate_.settings->results_ttl;
-        const Millis negative_ttl = std::min(ttl, work_.config->cache.negative_ttl);
-        const Millis kept_for = answer->empty() ? negative_ttl : ttl;
-        work_.results.keep(key_, std::move(answer), kept_for);
+        // No answer is made from a result that an answer of the same age would be too old for.
+        const CacheConfig& cache = work_.config->cache;
+        const Millis longest = answer->empty() ? cache.negative_ttl : cache.ttl;
+        work_.results.keep(key_, std::move(answer),
+                           std::min(candidate_.settings->results_ttl, longest));
     }
 
  private:
@@ -102,11 +103,12 @@ Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate, RunS
         begun + (work.deadline - begun) / static_cast<std::int64_t>(share.providers_left);
     while (run.step == Step::kNextKey && trail.size() < share.attempts) {
         const Instant now = work.clock.now();
-        if (now >= work.deadline || (!tried_keys.empty() && now >= keys_until)) {
+        if (!work.may_begin() || (!tried_keys.empty() && now >= keys_until)) {
             break;
         }
         CallTerms terms;
         terms.until = attempt_until(now, work.deadline, share.providers_left);
+        terms.stake = work.stake;
         terms.patience = share.providers_left == 1 ? Patience::kWaitForKey : Patience::kPassOver;
         CallResult result =
             co_await work.call.run(candidate, *work.config, *work.request, terms, tried_keys);

@@ -17,6 +17,10 @@ ResultCache::ResultCache(const CacheConfig& config, obs::Metrics& metrics)
                     [this] { return static_cast<double>(entries_.stats().bytes); });
     metrics.sampled(kResultCacheEntries, {},
                     [this] { return static_cast<double>(entries_.stats().entries); });
+    metrics.sampled(kCacheEvictions, {"results"},
+                    [this] { return static_cast<double>(entries_.stats().evictions); });
+    metrics.sampled(kCacheRefusals, {"results"},
+                    [this] { return static_cast<double>(entries_.stats().refusals); });
 }
 
 std::shared_ptr<const ProviderAnswer> ResultCache::find(const Fingerprint& key, Instant now) {

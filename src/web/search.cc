@@ -20,8 +20,9 @@ struct Search::Counters {
         : hit(metrics.counter(kCacheEvents, {"hit"})),
           miss(metrics.counter(kCacheEvents, {"miss"})),
           stale(metrics.counter(kCacheEvents, {"stale"})),
-          store(metrics.counter(kCacheEvents, {"store"})),
           bypass(metrics.counter(kCacheEvents, {"bypass"})),
+          collapsed(metrics.counter(kCacheEvents, {"collapsed"})),
+          salvaged(metrics.counter(kCacheEvents, {"salvaged"})),
           shed{metrics.counter(kSchedulerShed, {"fast"}),
                metrics.counter(kSchedulerShed, {"deep"})},
           fresh{metrics.counter(kSearches, {"fast", "fresh"}),
@@ -32,8 +33,9 @@ struct Search::Counters {
     obs::Counter hit;
     obs::Counter miss;
     obs::Counter stale;
-    obs::Counter store;
     obs::Counter bypass;
+    obs::Counter collapsed;
+    obs::Counter salvaged;
     std::array<obs::Counter, 2> shed;   // by lane
     std::array<obs::Counter, 2> fresh;  // by lane
     std::array<obs::Counter, 2> live;   // by lane
@@ -43,6 +45,32 @@ namespace {
 
 std::size_t index_of(Lane lane) {
     return static_cast<std::size_t>(lane);
+}
+
+guard::FlightLimits flight_limits(const CacheConfig& cache) {
+    return {Search::kMaxFlights, cache.max_bytes > 0 ? cache.max_unattended : 0};
+}
+
+CacheNote note_of(const AnswerCache::Cached& cached, CacheFate fate) {
+    CacheNote note;
+    note.fate = fate;
+    note.from_past = true;
+    note.age = cached.age;
+    note.ttl = cached.fresh_for;
+    return note;
+}
+
+// Of an answer that a strategy found: it may be made from what a provider gave before.
+CacheNote note_of(const Found& found, CacheNote note, const CacheConfig& cache, Instant asked,
+                  Instant now) {
+    const Instant made_at = found.answer->made_at();
+    note.stored = found.stored && !note.collapsed;
+    note.from_past = made_at != Instant{} && made_at < asked;
+    if (note.from_past) {
+        note.age = now - made_at;
+        note.ttl = cache.ttl - note.age;
+    }
+    return note;
 }
 
 // Whether somebody could be asked now.
@@ -82,7 +110,7 @@ Search::Search(Executor control, WebConfig config, access::Access& access, acces
       log_(log),
       degraded_log_(log, clock),
       metrics_(metrics),
-      cache_(config_.get()->cache),
+      cache_(config_.get()->cache, log, metrics),
       results_(config_.get()->cache, metrics),
       providers_(config_.get()->circuit, log, metrics),
       hedges_(metrics),
@@ -93,10 +121,7 @@ Search::Search(Executor control, WebConfig config, access::Access& access, acces
                     [this](const std::exception_ptr& error) {
                         log_.error("search_failed", {{"exception", exception_type(error)}});
                     }),
-      flights_(flight_tasks_, clock, kMaxFlights) {
-    metrics.sampled(kCacheBytes, {}, [this] { return static_cast<double>(cache_.size().bytes); });
-    metrics.sampled(kCacheEntries, {},
-                    [this] { return static_cast<double>(cache_.size().entries); });
+      flights_(flight_tasks_, clock, flight_limits(config_.get()->cache)) {
     log_notices(*config_.get(), log_);
 }
 
@@ -112,45 +137,62 @@ SearchStart Search::answer(SearchRequest request, const access::Credentials& cre
     }
     // A fresh answer needs no slot, so it is served even when every lane is full.
     const Fingerprint key = fingerprint(request);
+    CacheFate fate = request.cache == CacheMode::kBypass ? CacheFate::kBypass : CacheFate::kRefresh;
     if (request.cache == CacheMode::kUse || request.cache == CacheMode::kOnly) {
-        if (auto answer = cache_.fresh(key, context.started)) {
+        auto cached = cache_.find(key, context.started);
+        if (cached && cached->fresh()) {
             counters_->hit.add();
             counters_->fresh[index_of(request.lane)].add();
             Served served;
-            served.answer = std::move(answer);
+            served.note = note_of(*cached, CacheFate::kHit);
+            served.answer = std::move(cached->answer);
             served.cached = true;
             return SearchReply(std::move(served));
         }
         counters_->miss.add();
+        fate = cached ? CacheFate::kStale : CacheFate::kMiss;
     }
     if (request.cache == CacheMode::kOnly) {
-        count(request.lane, to_string(Code::kNotCached));
-        return SearchReply(Failure{
-            {Code::kNotCached,
-             Blame::kCaller,
-             "there is no fresh answer in the cache; leave 'cache' out to ask the providers",
-             {}},
-            {}});
+        return SearchReply(not_cached(request.lane));
     }
     request.payer = payer_of(*std::move(caller));
     // Everything that may wait runs on the control loop, where no lock is needed.
     const Instant deadline =
         context.started + config_.get()->lanes.lane(kind_of(request.lane)).deadline;
-    auto shared = std::make_shared<const SearchRequest>(std::move(request));
-    return run_on(control_, miss(std::move(shared), key, deadline));
+    Missed missed{std::make_shared<const SearchRequest>(std::move(request)), key, deadline, fate};
+    return run_on(control_, miss(std::move(missed)));
 }
 
-Task<SearchReply> Search::miss(std::shared_ptr<const SearchRequest> request, Fingerprint key,
-                               Instant deadline) {
-    const bool bypass = request->cache == CacheMode::kBypass;
+Failure Search::not_cached(Lane lane) {
+    count(lane, to_string(Code::kNotCached));
+    Failure failure{
+        {Code::kNotCached,
+         Blame::kCaller,
+         "there is no fresh answer in the cache; leave 'cache' out to ask the providers",
+         {}},
+        {}};
+    failure.note.fate = CacheFate::kOnly;
+    return failure;
+}
+
+Task<SearchReply> Search::miss(Missed missed) {
+    const Lane lane = missed.request->lane;
+    const bool bypass = missed.fate == CacheFate::kBypass;
+    const Instant asked = clock_.now();
+    CacheNote note;
+    note.fate = missed.fate;
     // One upstream search for all who ask the same at once. A bypass wants an answer of its own.
     Result<SharedResult> landed = SharedResult();
     if (bypass) {
         counters_->bypass.add();
-        landed = co_await fly(request, key, deadline);
+        landed = co_await fly(missed, nullptr);
     } else {
-        const auto work = [this, &request, &key, deadline] { return fly(request, key, deadline); };
-        landed = co_await flights_.run(key, deadline, work);
+        if (flights_.in_flight(missed.key)) {
+            note.collapsed = true;
+            counters_->collapsed.add();
+        }
+        const auto work = [this, &missed](guard::Stake& stake) { return fly(missed, &stake); };
+        landed = co_await flights_.run(missed.key, missed.deadline, work);
     }
 
     Failure failure;
@@ -158,16 +200,17 @@ Task<SearchReply> Search::miss(std::shared_ptr<const SearchRequest> request, Fin
         failure.error = std::move(landed).error();
     } else if (const auto* found = std::get_if<Found>(landed->get())) {
         if (found->degraded) {
-            count(request->lane, "degraded");
-            degraded_log_.degraded(request->lane);
+            count(lane, "degraded");
+            degraded_log_.degraded(lane);
         } else {
-            counters_->live[index_of(request->lane)].add();
+            counters_->live[index_of(lane)].add();
         }
         Served served;
         served.answer = found->answer;
         served.degraded = found->degraded;
         served.attempts = found->attempts;
         served.queued = found->queued;
+        served.note = note_of(*found, note, config_.get()->cache, asked, clock_.now());
         co_return SearchReply(std::move(served));
     } else {
         failure = std::get<Failure>(*landed.value());
@@ -176,31 +219,38 @@ Task<SearchReply> Search::miss(std::shared_ptr<const SearchRequest> request, Fin
     // The last resort. Not for what the caller got wrong: an old answer would hide that.
     const bool callers_fault = failure.error.blame == Blame::kCaller;
     if (!callers_fault && !bypass) {
-        if (auto answer = cache_.any(key, clock_.now())) {
-            counters_->stale.add();
-            count(request->lane, "stale");
-            degraded_log_.stale(request->lane, failure.error);
-            Served served;
-            served.answer = std::move(answer);
-            served.cached = true;
-            served.stale = true;
-            served.attempts = std::move(failure.attempts);
-            served.queued = failure.queued;
-            co_return SearchReply(std::move(served));
+        if (auto cached = cache_.find(missed.key, clock_.now())) {
+            co_return serve_stale(missed, *std::move(cached), std::move(failure));
         }
     }
-    count(request->lane, to_string(failure.error.code));
-    degraded_log_.unanswered(request->lane, failure.error);
+    count(lane, to_string(failure.error.code));
+    degraded_log_.unanswered(lane, failure.error);
+    failure.note = note;
     co_return SearchReply(std::move(failure));
 }
 
-Task<Result<Search::SharedResult>> Search::fly(std::shared_ptr<const SearchRequest> request,
-                                               Fingerprint key, Instant deadline) {
+SearchReply Search::serve_stale(const Missed& missed, AnswerCache::Cached cached, Failure failure) {
+    counters_->stale.add();
+    count(missed.request->lane, "stale");
+    degraded_log_.stale(missed.request->lane, failure.error);
+    Served served;
+    served.note = note_of(cached, missed.fate);
+    served.answer = std::move(cached.answer);
+    served.cached = true;
+    served.stale = true;
+    served.attempts = std::move(failure.attempts);
+    served.queued = failure.queued;
+    return served;
+}
+
+Task<Result<Search::SharedResult>> Search::fly(Missed missed, guard::Stake* stake) {
     // What is in force now is in force to the end of this flight.
     const std::shared_ptr<const WebConfig> config = config_.get();
+    const std::shared_ptr<const SearchRequest>& request = missed.request;
     // A place in the lane, for the whole of the work.
     const Instant arrived = clock_.now();
-    Result<guard::LaneTicket> ticket = co_await lanes_.enter(kind_of(request->lane), deadline);
+    Result<guard::LaneTicket> ticket =
+        co_await lanes_.enter(kind_of(request->lane), missed.deadline);
     if (!ticket.ok()) {
         counters_->shed[index_of(request->lane)].add();
         Failure shed;
@@ -209,19 +259,20 @@ Task<Result<Search::SharedResult>> Search::fly(std::shared_ptr<const SearchReque
         co_return std::make_shared<const StrategyResult>(std::move(shed));
     }
     // Ends a little before those who wait give up, so that what was tried reaches them.
-    const Instant now = clock_.now();
-    const Instant work_until =
-        deadline - std::min<Duration>(kReplyMargin, std::max(deadline - now, Duration{}) / 10);
+    const Duration left = std::max<Duration>(missed.deadline - clock_.now(), Duration{});
+    const Instant work_until = missed.deadline - std::min<Duration>(kReplyMargin, left / 10);
     const SearchWork work(call_, results_, providers_, hedges_, flight_tasks_, clock_, config,
-                          request, work_until);
+                          request, work_until, stake);
     StrategyResult result = co_await run_strategy(work);
     std::visit([&](auto& end) { end.queued = std::chrono::ceil<Millis>(ticket->waited()); },
                result);
     // Remembered before anybody is told, so that whoever asks next finds it.
-    const auto* found = std::get_if<Found>(&result);
-    if (found != nullptr && !found->degraded && request->cache != CacheMode::kBypass) {
-        cache_.publish(key, found->answer, config->cache, clock_.now());
-        counters_->store.add();
+    auto* found = std::get_if<Found>(&result);
+    if (found != nullptr && !found->degraded && stake != nullptr) {
+        found->stored = cache_.publish(missed.key, found->answer, config->cache, clock_.now());
+        if (found->stored && !stake->is_attended()) {
+            counters_->salvaged.add();
+        }
     }
     co_return std::make_shared<const StrategyResult>(std::move(result));
 }
@@ -245,10 +296,9 @@ Task<Explanation> Search::look_ahead(SearchRequest request) {
     explanation.strategy = request.strategy;
     explanation.cache = request.cache;
     const Fingerprint key = fingerprint(request);
-    if (cache_.fresh(key, clock_.now())) {
-        explanation.entry = Explanation::Entry::kFresh;
-    } else if (cache_.any(key, clock_.now())) {
-        explanation.entry = Explanation::Entry::kStale;
+    if (const auto cached = cache_.find(key, clock_.now())) {
+        explanation.entry =
+            cached->fresh() ? Explanation::Entry::kFresh : Explanation::Entry::kStale;
     }
     explanation.deadline = lane.deadline;
     explanation.scheduler = lanes_.stats(kind);

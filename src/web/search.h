@@ -112,10 +112,19 @@ class Search {
     struct Counters;
     using SharedResult = std::shared_ptr<const StrategyResult>;
 
-    Task<SearchReply> miss(std::shared_ptr<const SearchRequest> request, Fingerprint key,
-                           Instant deadline);
-    Task<Result<SharedResult>> fly(std::shared_ptr<const SearchRequest> request, Fingerprint key,
-                                   Instant deadline);
+    // One search that there is no fresh answer for, and why.
+    struct Missed {
+        std::shared_ptr<const SearchRequest> request;
+        Fingerprint key;
+        Instant deadline;
+        CacheFate fate;
+    };
+
+    Task<SearchReply> miss(Missed missed);
+    // `stake` is null for a search that nobody shares.
+    Task<Result<SharedResult>> fly(Missed missed, guard::Stake* stake);
+    Failure not_cached(Lane lane);
+    SearchReply serve_stale(const Missed& missed, AnswerCache::Cached cached, Failure failure);
     Task<Explanation> look_ahead(SearchRequest request);
     Task<Overview> gather();
     void count(Lane lane, std::string_view outcome);

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/task.h"
+#include "guard/singleflight.h"
 #include "web/call.h"
 #include "web/config.h"
 #include "web/hedge_budget.h"
@@ -35,11 +36,12 @@ struct SearchWork {
     std::shared_ptr<const WebConfig> config;  // in force from its beginning to its end
     std::shared_ptr<const SearchRequest> request;
     Instant deadline;
+    guard::Stake* stake;  // of the flight that this is for; null: it has none
 
     // No aggregate: see the rules in base/task.h.
     SearchWork(ProviderCall& c, ResultCache& r, const ProviderStates& p, HedgeBudget& h,
                TaskScope& t, Clock& k, std::shared_ptr<const WebConfig> settings,
-               std::shared_ptr<const SearchRequest> asked, Instant until)
+               std::shared_ptr<const SearchRequest> asked, Instant until, guard::Stake* s = nullptr)
         : call(c),
           results(r),
           providers(p),
@@ -48,7 +50,13 @@ struct SearchWork {
           clock(k),
           config(std::move(settings)),
           request(std::move(asked)),
-          deadline(until) {}
+          deadline(until),
+          stake(s) {}
+
+    // Whether a further call may begin: not when everybody who waited has left.
+    bool may_begin() const {
+        return clock.now() < deadline && (stake == nullptr || stake->is_attended());
+    }
 };
 
 // What a strategy found, shared by everybody who waited for it.
@@ -57,6 +65,7 @@ struct Found {
     std::vector<Attempt> attempts;
     bool degraded = false;  // something is missing that a provider would have given: not to be kept
     Millis queued{};        // waited for a place in the lane
+    bool stored = false;    // it is in the answer cache now
 };
 
 // A failed strategy still has its trail.
@@ -64,6 +73,7 @@ struct Failure {
     Error error;
     std::vector<Attempt> attempts;
     Millis queued{};
+    CacheNote note = {};
 };
 
 using StrategyResult = std::variant<Found, Failure>;

@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "base/secret.h"
 #include "io/http_message.h"
+#include "web/cache_note.h"
 
 #include <array>
 #include <atomic>
@@ -200,6 +201,7 @@ struct Served {
     bool degraded = false;  // somebody who was asked failed, and may be missing from it
     std::vector<Attempt> attempts = {};
     Millis queued{};  // waited for a place in the lane
+    CacheNote note = {};
 };
 
 }  // namespace sluice::web

@@ -59,6 +59,7 @@ web::WebConfig random_config(Random& random) {
     config.cache.ttl = millis(0, 6'000);
     config.cache.stale_ttl = millis(0, 20'000);
     config.cache.max_bytes = 10'000 + random.below(300'000);
+    config.cache.max_unattended = random.below(4);
     config.keys.runtime.max_in_flight = static_cast<std::uint32_t>(1 + random.below(10));
     constexpr web::Rotation kRotations[] = {web::Rotation::kLeastUsed, web::Rotation::kRoundRobin,
                                             web::Rotation::kWeighted};
@@ -155,8 +156,8 @@ class Run {
         const web::WebConfig& config = *harness_.web.config();
         violations_.check(overview.cache.bytes <= config.cache.max_bytes,
                           "the cache is larger than its bound");
-        violations_.check(overview.flights <= searches_.waiting(),
-                          "more flights than clients that wait");
+        violations_.check(overview.flights <= searches_.waiting() + config.cache.max_unattended,
+                          "more flights than clients that wait and searches that may go on");
         violations_.check(overview.fast.running <= config.lanes.fast.concurrency &&
                               overview.deep.running <= config.lanes.deep.concurrency,
                           "a lane has more searches under way than it may");

@@ -91,7 +91,9 @@ web::WebConfig harness_config() {
                     "[providers.serper.rate]\ntokens = 0\n"
                     "[providers.tavily.rate]\ntokens = 0\n");
     ConfigReader reader(layers);
-    return web::WebConfig::read(reader);
+    web::WebConfig config = web::WebConfig::read(reader);
+    config.cache.max_unattended = 0;
+    return config;
 }
 
 WebHarness::WebHarness(web::WebConfig config, access::BudgetConfig budget_config)

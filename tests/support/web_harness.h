@@ -31,6 +31,7 @@ FakeAnswer ok_answer(const io::ClientRequest& request, std::size_t hits = 3);
 FakeAnswer status_answer(int status, std::string body = R"({"message":"no"})");
 
 // The defaults with the fast route serper, tavily, and without rates of calls.
+// A search ends with its last caller, so that leaving shows at once.
 web::WebConfig harness_config();
 
 class WebHarness {

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from wire import Connection, Sluice, call, quote
+from wire import Connection, Sluice, call, quote, until
 
 
 def test_search_by_post(sluice, upstream):
@@ -126,15 +126,42 @@ def test_cache_modes(sluice, upstream):
 
 
 def test_identical_cold_searches_cost_one_call(sluice, upstream):
-    upstream.control("serper", fixture="ok", delay_ms=150)
-    connections = [Connection(sluice.address) for _ in range(50)]
+    upstream.control("serper", fixture="ok", delay_ms=1500)
+    connections = [Connection(sluice.address) for _ in range(100)]
     for connection in connections:
         connection.send(b"GET /v1/search?q=stampede HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-    bodies = [connection.read().json() for connection in connections]
+    answers = [connection.read() for connection in connections]
+    bodies = [answer.json() for answer in answers]
     for connection in connections:
         connection.close()
-    assert len({body["request_id"] for body in bodies}) == 50
+    assert len({body["request_id"] for body in bodies}) == 100
+    said = [answer.header("Cache-Status") for answer in answers]
+    assert sorted(set(said)) == ["sluice; fwd=miss; collapsed", "sluice; fwd=miss; stored"]
+    assert said.count("sluice; fwd=miss; stored") == 1
     assert all(body["results"] == bodies[0]["results"] for body in bodies)
+    assert len(upstream.requests()) == 1
+
+
+def test_an_answer_that_is_paid_for_is_kept_though_its_client_left(sluice, upstream):
+    upstream.control("serper", fixture="ok", delay_ms=1500)
+    before = sluice.metric("gateway_cache_events_total", event="salvaged")
+    connection = Connection(sluice.address)
+    connection.send(b"GET /v1/search?q=paid+for HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+    until(lambda: len(upstream.requests()) == 1)
+    connection.close()
+    until(lambda: sluice.metric("gateway_cache_events_total", event="salvaged") == before + 1)
+    answer = sluice.search("paid for")
+    assert answer.json()["cached"] is True
+    assert answer.header("Cache-Status").startswith("sluice; hit; ttl=")
+    assert int(answer.header("Age")) == answer.json()["age_s"]
+    assert len(upstream.requests()) == 1
+
+
+def test_lanes_share_one_call_to_a_provider(sluice, upstream):
+    first = sluice.search("Shared Call", providers=["serper"], trace=True).json()
+    second = sluice.search("shared call", providers=["serper"], lane="deep", trace=True).json()
+    assert second["cached"] is False and second["results"] == first["results"]
+    assert [a["detail"] for a in second["attempts"]] == ["result cache"]
     assert len(upstream.requests()) == 1
 
 

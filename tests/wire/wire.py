@@ -11,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 import threading
+import time
 import urllib.parse
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -113,6 +114,13 @@ def call(address, method, target, headers=None, body=None, host="127.0.0.1"):
     with Connection(address) as connection:
         connection.send("\r\n".join(head).encode() + b"\r\n\r\n" + data)
         return connection.read(head_only=method == "HEAD")
+
+
+def until(condition):
+    """Asks `condition`, which is a request to a server, again and again until it is true."""
+    deadline = time.monotonic() + TIMEOUT_S
+    while not condition():
+        assert time.monotonic() < deadline, "what was waited for did not happen"
 
 
 class Process:

@@ -221,6 +221,8 @@ void write_answer_schema(JsonWriter& json) {
     write_property(json, "cached", "boolean", "Whether the answer came from the cache.");
     write_property(json, "stale", "boolean",
                    "Whether it is past its age, since every provider failed.");
+    write_property(json, "age_s", "integer",
+                   "How old the answer is, where it was made before this request.");
     write_property(json, "degraded", "boolean",
                    "Set when a provider failed that an empty or merged answer would have needed.");
     write_property(json, "elapsed_ms", "number", "From the request's head to the answer.");

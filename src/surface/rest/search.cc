@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "surface/common/cache_status.h"
 #include "surface/common/errors.h"
 #include "surface/common/responses.h"
 #include "surface/rest/constraints.h"
@@ -85,13 +86,18 @@ void write_origins(JsonWriter& json, const std::vector<HitOrigin>& origins) {
 // The lead holds what belongs to this request; the shared body follows it as one JSON text.
 io::HttpResponse render(const web::Served& served, const RequestFacts& facts, Instant now) {
     io::HttpResponse response;
+    response.headers.reserve(kJsonHeaders.size() + kCacheHeaderBytes);
     response.headers = kJsonHeaders;
+    append_cache_headers(response.headers, served.note);
     response.lead.reserve(160);
     JsonWriter json(response.lead);
     json.begin_object();
     json.field("request_id", facts.context.id.text());
     json.field("cached", served.cached);
     json.field("stale", served.stale);
+    if (served.note.from_past) {
+        json.field("age_s", std::chrono::floor<std::chrono::seconds>(served.note.age).count());
+    }
     if (served.degraded) {
         json.field("degraded", true);
     }
@@ -118,7 +124,9 @@ io::HttpResponse render(const web::Failure& failure, const RequestFacts& facts) 
         attempts.front() = ',';
         attempts.pop_back();
     }
-    return problem(failure.error, facts.context.id, attempts);
+    io::HttpResponse response = problem(failure.error, facts.context.id, attempts);
+    append_cache_headers(response.headers, failure.note);
+    return response;
 }
 
 io::HttpResponse render(const web::SearchReply& reply, const RequestFacts& facts, Instant now) {

@@ -201,7 +201,7 @@ Task<void> client(Executor control, Flights* flights, Clock* clock, int seed,
     SeededRandom random(static_cast<std::uint64_t>(seed));
     for (int i = 0; i < 500; ++i) {
         const int key = static_cast<int>(random.below(4));
-        const auto start = [key, runs] { return work(key, runs); };
+        const auto start = [key, runs](Stake&) { return work(key, runs); };
         auto answer = co_await run_on(control, flights->run(key, clock->now() + 1h, start));
         *right += answer.ok() && **answer == key ? 1 : 0;
     }
@@ -220,7 +220,7 @@ TEST(SingleFlightConcurrent, ServesRequestsOfOtherThreads) {
     std::atomic<int> runs{0};
     std::atomic<int> right{0};
     TaskScope scope(control.get_executor(), [&](const std::exception_ptr&) { bugs += 1; });
-    Flights flights(scope, clock, 16);
+    Flights flights(scope, clock, FlightLimits{16, 0});
     std::thread loop([&] { control.run(); });
     // They outlive the control loop, which posts answers to them.
     std::array<boost::asio::io_context, kThreads> doors;

@@ -12,6 +12,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -31,11 +32,16 @@ struct Job {
     std::string says = "done";
     bool throws = false;
     bool stubborn = false;  // does not let itself be cancelled
+    bool paid = false;      // has something at stake while it runs
     int started = 0;
     int finished = 0;
 };
 
-Task<Answer> work_on(Clock& clock, std::shared_ptr<Job> job) {
+Task<Answer> work_on(Clock& clock, std::shared_ptr<Job> job, Stake& stake) {
+    std::optional<Stake::Hold> hold;
+    if (job->paid) {
+        hold.emplace(&stake);
+    }
     job->started += 1;
     if (job->stubborn) {
         co_await asio::this_coro::reset_cancellation_state(asio::disable_cancellation());
@@ -62,7 +68,7 @@ struct Caller {
 
 Task<void> call(Flights& flights, Clock& clock, int key, Duration patience,
                 std::shared_ptr<Job> job, std::shared_ptr<Caller> caller) {
-    const auto work = [&clock, job] { return work_on(clock, job); };
+    const auto work = [&clock, job](Stake& stake) { return work_on(clock, job, stake); };
     auto answer = co_await flights.run(key, clock.now() + patience, std::move(work));
     caller->answer = std::move(answer);
 }
@@ -103,7 +109,7 @@ class SingleFlightTest : public ::testing::Test {
     int bugs = 0;
     asio::io_context io;
     TaskScope scope{io.get_executor(), [this](const std::exception_ptr&) { bugs += 1; }};
-    Flights flights{scope, clock, 3};
+    Flights flights{scope, clock, FlightLimits{3, 1}};
 };
 
 // Identical requests share one piece of work and get the very same value.
@@ -187,6 +193,43 @@ TEST_F(SingleFlightTest, StopsWhenNobodyWaits) {
     EXPECT_EQ(work->finished, 1);
     EXPECT_TRUE(next->answer);
     EXPECT_EQ(bugs, 0) << "a cancelled flight is no bug";
+}
+
+// What is paid for is finished although nobody waits, and who asks meanwhile gets it.
+TEST_F(SingleFlightTest, FinishesWhatIsPaidFor) {
+    const auto work = job();
+    work->paid = true;
+    leave(*start(1, 10s, work));
+    EXPECT_EQ(flights.stats().unattended, 1U);
+    EXPECT_EQ(flights.stats().abandoned, 0U);
+    advance(500ms);
+    const auto late = start(1, 10s, work);
+    EXPECT_EQ(flights.stats().unattended, 0U);
+    advance(500ms);
+    ASSERT_TRUE(late->answer);
+    EXPECT_TRUE(late->answer->ok());
+    EXPECT_EQ(work->started, 1);
+
+    leave(*start(2, 10s, work));
+    advance(1s);
+    EXPECT_EQ(work->finished, 2);
+    EXPECT_EQ(flights.stats().unattended, 0U);
+    EXPECT_EQ(flights.stats().flights, 0U);
+}
+
+// Only so many: callers who come and go can't pile work up.
+TEST_F(SingleFlightTest, UnattendedWorkIsBounded) {
+    const auto first = job();
+    const auto second = job();
+    first->paid = true;
+    second->paid = true;
+    leave(*start(1, 10s, first));
+    leave(*start(2, 10s, second));
+    EXPECT_EQ(flights.stats().unattended, 1U);
+    EXPECT_EQ(flights.stats().abandoned, 1U);
+    advance(1s);
+    EXPECT_EQ(first->finished, 1);
+    EXPECT_EQ(second->finished, 0);
 }
 
 // Work that takes its time to stop still counts as a flight, but nobody joins it any more.
@@ -346,7 +389,7 @@ TEST(SingleFlightTeardown, MayHappenAtAnyTime) {
     test::ManualClock clock;
     auto io = std::make_unique<asio::io_context>();
     auto scope = std::make_unique<TaskScope>(io->get_executor(), [](const std::exception_ptr&) {});
-    Flights flights(*scope, clock, 8);
+    Flights flights(*scope, clock, FlightLimits{8, 0});
     const auto work = std::make_shared<Job>();
     for (int i = 0; i < 6; ++i) {
         asio::co_spawn(*io, call(flights, clock, i % 2, 10s, work, std::make_shared<Caller>()),

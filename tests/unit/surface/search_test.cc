@@ -92,6 +92,50 @@ TEST_F(SearchDoorTest, CachedAnswerSharesItsBody) {
     EXPECT_EQ(h.http.calls(), 1u);
 }
 
+// Where an answer came from and how old it is stands in the head, in the words of RFC 9211.
+TEST_F(SearchDoorTest, HeadSaysWhatTheCacheDid) {
+    const io::HttpResponse made = get("q=kiln");
+    EXPECT_TRUE(has_header(made, "Cache-Status: sluice; fwd=miss; stored"));
+    EXPECT_EQ(made.headers.find("Age:"), std::string::npos);
+    EXPECT_FALSE(parsed(made).find("age_s"));
+    h.clock.advance(9'900ms);
+    const io::HttpResponse hit = get("q=kiln");
+    EXPECT_TRUE(has_header(hit, "Cache-Status: sluice; hit; ttl=290"));
+    EXPECT_TRUE(has_header(hit, "Age: 9"));
+    EXPECT_EQ(parsed(hit).find("age_s")->as_integer(), 9);
+    EXPECT_TRUE(
+        has_header(get("q=kiln&cache=refresh"), "Cache-Status: sluice; fwd=request; stored"));
+    EXPECT_TRUE(has_header(get("q=kiln&cache=bypass"), "Cache-Status: sluice; fwd=bypass"));
+    const io::HttpResponse none = get("q=other&cache=only");
+    EXPECT_EQ(none.status, 504);
+    EXPECT_TRUE(has_header(none, "Cache-Status: sluice; detail=only-if-cached"));
+
+    h.clock.advance(400s);
+    h.http.set_responder([](const io::ClientRequest&) { return test::status_answer(503); });
+    const io::HttpResponse stale = get("q=kiln");
+    EXPECT_TRUE(has_header(stale, "Cache-Status: sluice; fwd=stale; ttl=-100"));
+    EXPECT_TRUE(has_header(stale, "Age: 400"));
+    const io::HttpResponse failed = get("q=other");
+    EXPECT_EQ(failed.status, 503);
+    EXPECT_TRUE(has_header(failed, "Cache-Status: sluice; fwd=miss"));
+    EXPECT_EQ(get("q=").headers.find("Cache-Status"), std::string::npos) << "nothing was asked";
+}
+
+// Nothing of the request that made an answer is replayed to the next one.
+TEST_F(SearchDoorTest, ACachedAnswerCarriesNothingOfAnotherRequest) {
+    h.http.set_responder([](const io::ClientRequest& request) {
+        FakeAnswer answer = test::ok_answer(request);
+        answer.delay = 120ms;
+        return answer;
+    });
+    const std::string first = body_of(post(R"({"query":"kiln","trace":true,"session_id":"mine"})"));
+    EXPECT_NE(first.find("\"elapsed_ms\":120"), std::string::npos);
+    const std::string second = body_of(get("q=kiln"));
+    for (const char* trace : {"elapsed_ms\":120", "attempts", "key_id", "queued_ms", "mine"}) {
+        EXPECT_EQ(second.find(trace), std::string::npos) << trace;
+    }
+}
+
 // With `trace` each attempt says who, with which key, how it ended, whose fault it was, how long.
 TEST_F(SearchDoorTest, TraceShowsEveryAttempt) {
     h.http.set_responder([](const io::ClientRequest& request) {

@@ -166,12 +166,13 @@ TEST(ResultCacheSettings, TermsBoundHowLongAnAnswerIsKept) {
     found->hits.resize(1);
     found->made_at = now + 1s;
     found->keep_until = now + 61s;
-    AnswerCache cache{CacheConfig{}};
+    test::WebHarness h;
+    AnswerCache cache(CacheConfig{}, h.log, h.metrics);
     const Fingerprint key{};
     cache.publish(key, std::make_shared<const SearchAnswer>("q", Lane::kFast, "p", found),
                   CacheConfig{}, now + 1s);
-    EXPECT_TRUE(cache.any(key, now + 60s));
-    EXPECT_FALSE(cache.any(key, now + 61s));
+    EXPECT_TRUE(cache.find(key, now + 60s));
+    EXPECT_FALSE(cache.find(key, now + 61s));
 }
 
 }  // namespace

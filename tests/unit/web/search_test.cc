@@ -238,8 +238,8 @@ TEST_F(SearchTest, IdenticalSearchesShareOneCall) {
     }
 }
 
-// A client that leaves takes nobody else's answer with it; the last one to leave ends the work, and
-// no key pays for that.
+// A client that leaves takes nobody else's answer with it; the last one to leave ends the work
+// where nothing may go on unattended, and no key pays for that.
 TEST_F(SearchTest, LeavingClientsCancelOnlyWhatNobodyWaitsFor) {
     h.http.set_responder([](const io::ClientRequest& request) {
         FakeAnswer answer = test::ok_answer(request);
