@@ -45,16 +45,34 @@ std::vector<web::StoredKey> make_keys(std::int64_t count, bool weighted) {
     return keys;
 }
 
+web::KeyLease lease(web::KeyPool& pool) {
+    web::LeaseStart start = pool.lease(0, {});
+    return std::get<web::KeyLease>(std::get<web::LeaseResult>(std::move(start)));
+}
+
+// One call with every key, ended in random order: from then on the turns run across the memory.
+void shuffle(web::KeyPool& pool) {
+    SeededRandom random(1);
+    std::vector<std::unique_ptr<web::KeyLease>> leases;
+    for (std::size_t i = 0; i < pool.size(); ++i) {
+        leases.push_back(std::make_unique<web::KeyLease>(lease(pool)));
+    }
+    for (std::size_t i = leases.size(); i > 0; --i) {
+        std::swap(leases[i - 1], leases[random.below(i)]);
+        leases.pop_back();
+    }
+}
+
 // A call that begins while others are under way and end in their order.
 void lease_and_settle(benchmark::State& state, web::Rotation rotation) {
     const SystemClock clock;
     web::KeyPool pool(
         std::make_shared<web::MemoryKeyRuntime>(clock, web::RuntimeConfig{rotation, 100}));
     pool.apply(make_keys(state.range(0), rotation == web::Rotation::kWeighted));
+    shuffle(pool);
     std::deque<web::KeyLease> under_way;
     for (auto _ : state) {
-        web::LeaseStart start = pool.lease(0, {});
-        under_way.push_back(std::get<web::KeyLease>(std::get<web::LeaseResult>(std::move(start))));
+        under_way.push_back(lease(pool));
         if (under_way.size() > kUnderWay) {
             std::move(under_way.front()).settle(web::Outcome::kSuccess);
             under_way.pop_front();

@@ -140,7 +140,7 @@ Task<Result<KeyTest>> KeyAdmin::test_here(std::string id) {
                         std::chrono::ceil<Millis>(next - begun)};
     }
     const Provider& provider = *find_provider(record->provider);
-    const std::shared_ptr<const ProviderKey> key = pool_.secret_of(id);
+    const std::optional<ProviderKey> key = pool_.secret_of(id);
     const std::shared_ptr<const WebConfig> config = config_();
     SearchRequest request;
     request.query = QueryText(std::string(kTestQuery));

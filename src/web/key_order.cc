@@ -64,6 +64,10 @@ void KeyOrder::erase(std::vector<KeySlot>& slots, KeyIndex key) {
     Queue& queue = queues_[slot.rank];
     (slot.previous == kNoKeyIndex ? queue.head : slots[slot.previous].next) = slot.next;
     (slot.next == kNoKeyIndex ? queue.tail : slots[slot.next].previous) = slot.previous;
+    if (queue.head != kNoKeyIndex) {
+        // What the next turn of this queue will touch is on its way by then.
+        __builtin_prefetch(&slots[std::min<std::size_t>(slots[queue.head].next, slots.size() - 1)]);
+    }
     slot.previous = slot.next = kNoKeyIndex;
     queue.size -= 1;
     if (queue.size == 0) {

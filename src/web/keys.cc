@@ -23,14 +23,53 @@ std::string_view to_string(NoKey::Why why) {
     SLUICE_ASSERT(false && "a NoKey::Why outside its enumeration");
 }
 
-KeyLease::KeyLease(std::shared_ptr<KeyRuntime> runtime, KeyIndex index,
-                   std::shared_ptr<const ProviderKey> key)
-    : runtime_(std::move(runtime)), key_(std::move(key)), index_(index) {}
+namespace detail {
+
+// Apart from the records and by KeyIndex: a lease touches one small slot of it, whatever the number
+// of keys. A key that was changed or removed stays here, retired, until its last lease ends.
+struct KeyShelf {
+    struct Slot {
+        std::unique_ptr<const ProviderKey> key;  // null: no key has this index
+        std::uint32_t leases = 0;
+    };
+
+    explicit KeyShelf(std::shared_ptr<KeyRuntime> r) : runtime(std::move(r)) {}
+
+    void put(KeyIndex index, std::unique_ptr<const ProviderKey> key) {
+        if (index >= slots.size()) {
+            slots.resize(index + 1);
+        }
+        Slot& slot = slots[index];
+        if (slot.leases > 0 && slot.key) {
+            retired.emplace_back(index, std::move(slot.key));
+        }
+        slot.key = std::move(key);
+    }
+
+    void end_lease(KeyIndex index) {
+        slots[index].leases -= 1;
+        if (slots[index].leases == 0 && !retired.empty()) {
+            std::erase_if(retired, [index](const auto& old) { return old.first == index; });
+        }
+    }
+
+    std::shared_ptr<KeyRuntime> runtime;
+    std::vector<Slot> slots;
+    std::vector<std::pair<KeyIndex, std::unique_ptr<const ProviderKey>>> retired;
+};
+
+}  // namespace detail
+
+KeyLease::KeyLease(std::shared_ptr<detail::KeyShelf> shelf, KeyIndex index)
+    : shelf_(std::move(shelf)), key_(shelf_->slots[index].key.get()), index_(index) {
+    SLUICE_ASSERT(key_ != nullptr);
+    shelf_->slots[index].leases += 1;
+}
 
 KeyLease::KeyLease(KeyLease&& other) noexcept = default;
 
 KeyLease::~KeyLease() {
-    if (runtime_) {
+    if (shelf_) {
         give_back(KeySettlement{});
     }
 }
@@ -44,24 +83,37 @@ void KeyLease::refund() && {
 }
 
 void KeyLease::give_back(const KeySettlement& settlement) {
-    SLUICE_ASSERT(runtime_ != nullptr);
-    std::exchange(runtime_, nullptr)->settle(index_, settlement);
+    SLUICE_ASSERT(shelf_ != nullptr);
+    const std::shared_ptr<detail::KeyShelf> shelf = std::exchange(shelf_, nullptr);
+    shelf->runtime->settle(index_, settlement);
+    shelf->end_lease(index_);
 }
 
-KeyPool::KeyPool(std::shared_ptr<KeyRuntime> runtime) : runtime_(std::move(runtime)) {}
+KeyPool::KeyPool(std::shared_ptr<KeyRuntime> runtime)
+    : shelf_(std::make_shared<detail::KeyShelf>(std::move(runtime))) {}
 KeyPool::~KeyPool() = default;
+
+KeyRuntime& KeyPool::runtime() {
+    return *shelf_->runtime;
+}
+
+std::optional<Instant> KeyPool::back_at(ProviderIndex provider) {
+    return runtime().back_at(provider);
+}
+
+KeyCounts KeyPool::counts_of(ProviderIndex provider) {
+    return runtime().counts(provider);
+}
 
 LeaseResult KeyPool::to_lease(const Pick& pick) const {
     if (const auto* none = std::get_if<NoKey>(&pick)) {
         return *none;
     }
-    const KeyIndex index = std::get<KeyIndex>(pick);
-    SLUICE_ASSERT(index < entries_.size() && entries_[index].key != nullptr);
-    return KeyLease(runtime_, index, entries_[index].key);
+    return KeyLease(shelf_, std::get<KeyIndex>(pick));
 }
 
 LeaseStart KeyPool::lease(ProviderIndex provider, std::span<const KeyIndex> tried) {
-    PickStart start = runtime_->pick(provider, tried);
+    PickStart start = runtime().pick(provider, tried);
     if (const auto* pick = std::get_if<Pick>(&start)) {
         return to_lease(*pick);
     }
@@ -75,15 +127,15 @@ Task<LeaseResult> KeyPool::lease_later(Task<Pick> pick) {
 
 std::variant<std::string, NoKey> KeyPool::peek(ProviderIndex provider,
                                                std::span<const KeyIndex> tried) {
-    const Pick pick = runtime_->peek(provider, tried);
+    const Pick pick = runtime().peek(provider, tried);
     if (const auto* none = std::get_if<NoKey>(&pick)) {
         return *none;
     }
-    return entries_[std::get<KeyIndex>(pick)].record.id;
+    return records_[std::get<KeyIndex>(pick)].id;
 }
 
 NoKey KeyPool::why_none(ProviderIndex provider) {
-    const Pick pick = runtime_->peek(provider, {});
+    const Pick pick = runtime().peek(provider, {});
     if (const auto* none = std::get_if<NoKey>(&pick)) {
         return *none;
     }
@@ -96,7 +148,7 @@ std::map<std::string, KeyCounts> KeyPool::counts() {
     std::map<std::string, KeyCounts> result;
     ProviderIndex index = 0;
     for (const Provider* provider : all_providers()) {
-        const KeyCounts counts = runtime_->counts(index++);
+        const KeyCounts counts = runtime().counts(index++);
         if (counts.active() + counts.disabled > 0) {
             result.emplace(provider->spec().name, counts);
         }
@@ -119,7 +171,7 @@ void KeyPool::apply(const std::vector<StoredKey>& keys, const std::vector<KeyUsa
     }
     for (const KeyUsage& counted : usage) {
         if (fresh.contains(counted.id)) {
-            runtime_->restore_usage(by_id_.find(counted.id)->second, counted);
+            runtime().restore_usage(by_id_.find(counted.id)->second, counted);
         }
     }
     for (auto entry = by_id_.begin(); entry != by_id_.end();) {
@@ -127,8 +179,9 @@ void KeyPool::apply(const std::vector<StoredKey>& keys, const std::vector<KeyUsa
             ++entry;
             continue;
         }
-        runtime_->remove(entry->second);
-        entries_[entry->second] = Entry{};
+        runtime().remove(entry->second);
+        shelf_->put(entry->second, nullptr);
+        records_[entry->second] = KeyRecord{};
         entry = by_id_.erase(entry);
     }
 }
@@ -137,7 +190,7 @@ KeyPool::Applied KeyPool::put(const StoredKey& stored, ProviderIndex provider) {
     const KeyRecord& record = stored.record;
     const auto found = by_id_.find(record.id);
     const bool is_new = found == by_id_.end();
-    if (!is_new && entries_[found->second].record == record) {
+    if (!is_new && records_[found->second] == record) {
         return Applied::kAsBefore;
     }
     KeyRules rules{provider,     record.id,     record.account,
@@ -146,29 +199,30 @@ KeyPool::Applied KeyPool::put(const StoredKey& stored, ProviderIndex provider) {
     KeyIndex index = 0;
     if (!is_new) {
         index = found->second;
-        runtime_->change(index, std::move(rules));
+        runtime().change(index, std::move(rules));
     } else {
-        index = runtime_->add(std::move(rules));
+        index = runtime().add(std::move(rules));
         by_id_.emplace(record.id, index);
     }
-    if (index >= entries_.size()) {
-        entries_.resize(index + 1);
+    if (index >= records_.size()) {
+        records_.resize(index + 1);
     }
-    auto key = std::make_shared<ProviderKey>(record.id, stored.secret);
+    auto key = std::make_unique<ProviderKey>(record.id, stored.secret);
     key->account = record.account;
     key->engine_id = record.engine_id;
-    entries_[index] = Entry{record, std::move(key)};
+    shelf_->put(index, std::move(key));
+    records_[index] = record;
     return is_new ? Applied::kNew : Applied::kChanged;
 }
 
 const KeyRecord* KeyPool::find(std::string_view id) const {
     const auto found = by_id_.find(id);
-    return found == by_id_.end() ? nullptr : &entries_[found->second].record;
+    return found == by_id_.end() ? nullptr : &records_[found->second];
 }
 
-std::shared_ptr<const ProviderKey> KeyPool::secret_of(std::string_view id) const {
+std::optional<ProviderKey> KeyPool::secret_of(std::string_view id) const {
     const auto found = by_id_.find(id);
-    return found == by_id_.end() ? nullptr : entries_[found->second].key;
+    return found == by_id_.end() ? std::nullopt : std::optional(*shelf_->slots[found->second].key);
 }
 
 bool KeyPool::clear_rest(std::string_view id) {
@@ -176,7 +230,7 @@ bool KeyPool::clear_rest(std::string_view id) {
     if (found == by_id_.end()) {
         return false;
     }
-    runtime_->clear_rest(found->second);
+    runtime().clear_rest(found->second);
     return true;
 }
 
@@ -185,9 +239,9 @@ Task<std::vector<KeyReport>> KeyPool::report() {
     std::vector<KeyReport> reports;
     for (const auto& [id, index] : by_id_) {
         indices.push_back(index);
-        reports.push_back({entries_[index].record, {}});
+        reports.push_back({records_[index], {}});
     }
-    const std::vector<KeyHealth> health = co_await runtime_->health(std::move(indices));
+    const std::vector<KeyHealth> health = co_await runtime().health(std::move(indices));
     for (std::size_t i = 0; i < reports.size(); ++i) {
         reports[i].health = health[i];
     }
@@ -203,9 +257,9 @@ Task<std::optional<KeyReport>> KeyPool::report_one(std::string id) {
     if (found == by_id_.end()) {
         co_return std::nullopt;
     }
-    KeyReport report{entries_[found->second].record, {}};
+    KeyReport report{records_[found->second], {}};
     std::vector<KeyIndex> one{found->second};
-    const std::vector<KeyHealth> health = co_await runtime_->health(std::move(one));
+    const std::vector<KeyHealth> health = co_await runtime().health(std::move(one));
     report.health = health.front();
     co_return report;
 }

@@ -25,6 +25,10 @@
 
 namespace sluice::web {
 
+namespace detail {
+struct KeyShelf;  // what leases and their pool share
+}
+
 // A reserved key. Gives it back when destroyed, on every path; then nothing was learned, and the
 // call counts. Movable; not thread-safe.
 class KeyLease {
@@ -44,12 +48,11 @@ class KeyLease {
 
  private:
     friend class KeyPool;
-    KeyLease(std::shared_ptr<KeyRuntime> runtime, KeyIndex index,
-             std::shared_ptr<const ProviderKey> key);
+    KeyLease(std::shared_ptr<detail::KeyShelf> shelf, KeyIndex index);
     void give_back(const KeySettlement& settlement);
 
-    std::shared_ptr<KeyRuntime> runtime_;  // empty: given back
-    std::shared_ptr<const ProviderKey> key_;
+    std::shared_ptr<detail::KeyShelf> shelf_;  // empty: given back
+    const ProviderKey* key_;                   // on the shelf until then
     KeyIndex index_;
 };
 
@@ -81,8 +84,8 @@ class KeyPool {
     NoKey why_none(ProviderIndex provider);
 
     // When the first of the provider's resting keys may be used again; nothing when none rests.
-    std::optional<Instant> back_at(ProviderIndex provider) { return runtime_->back_at(provider); }
-    KeyCounts counts_of(ProviderIndex provider) { return runtime_->counts(provider); }
+    std::optional<Instant> back_at(ProviderIndex provider);
+    KeyCounts counts_of(ProviderIndex provider);
     // By provider, of those that have a key.
     std::map<std::string, KeyCounts> counts();
 
@@ -95,28 +98,23 @@ class KeyPool {
     std::size_t size() const { return by_id_.size(); }
     // Null when there is no key of that id. Valid until the next apply().
     const KeyRecord* find(std::string_view id) const;
-    std::shared_ptr<const ProviderKey> secret_of(std::string_view id) const;
+    std::optional<ProviderKey> secret_of(std::string_view id) const;
     // False when there is no key of that id.
     bool clear_rest(std::string_view id);
     // Every key in order of creation; or those of `ids` that exist.
     Task<std::vector<KeyReport>> report();
     Task<std::optional<KeyReport>> report_one(std::string id);
 
-    KeyRuntime& runtime() { return *runtime_; }
+    KeyRuntime& runtime();
 
  private:
-    struct Entry {
-        KeyRecord record;
-        std::shared_ptr<const ProviderKey> key;  // null: no key has this index
-    };
-
     LeaseResult to_lease(const Pick& pick) const;
     Task<LeaseResult> lease_later(Task<Pick> pick);
     enum class Applied : std::uint8_t { kAsBefore, kChanged, kNew };
     Applied put(const StoredKey& stored, ProviderIndex provider);
 
-    std::shared_ptr<KeyRuntime> runtime_;
-    std::vector<Entry> entries_;  // by KeyIndex
+    std::shared_ptr<detail::KeyShelf> shelf_;
+    std::vector<KeyRecord> records_;  // by KeyIndex
     std::map<std::string, KeyIndex, std::less<>> by_id_;
 };
 
