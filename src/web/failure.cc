@@ -113,7 +113,8 @@ std::optional<Millis> first_turn_in(const SearchWork& work, const std::vector<Ca
 // Keys are what is missing: none, or none that may be used now.
 Error no_usable_key(const std::vector<Attempt>& trail, std::optional<Millis> retry_after) {
     std::string message = "no provider of the route has a usable key (" + names_and_reasons(trail) +
-                          "); set a good one in " + key_variables() + " and start again";
+                          "); add a good one with `sluice keys add`, or set " + key_variables() +
+                          " and start again";
     if (retry_after) {
         message += ", or wait until one that rests is back";
     }

@@ -73,13 +73,18 @@ CacheNote note_of(const Found& found, CacheNote note, const CacheConfig& cache, 
     return note;
 }
 
+// A key that is busy is back with the end of a call.
+bool has_usable_key(const KeyCounts& counts) {
+    return counts.available + counts.saturated > 0;
+}
+
 // Whether somebody could be asked now.
 bool can_search(const WebConfig& config, KeyPool& keys) {
     for (const auto* route : {&config.route_fast, &config.route_deep}) {
         for (const std::string& name : *route) {
             const auto provider = find_provider_index(name);
             if (provider && config.provider(name).enabled &&
-                keys.counts_of(*provider).available > 0) {
+                has_usable_key(keys.counts_of(*provider))) {
                 return true;
             }
         }

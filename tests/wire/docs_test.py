@@ -33,21 +33,30 @@ def token_id(sluice):
     return json.loads(sluice.command("tokens", "add", "--json").stdout)["id"]
 
 
+@pytest.fixture(scope="module")
+def key_id(sluice):
+    return json.loads(sluice.command("keys", "list", "--json").stdout)["keys"][0]["id"]
+
+
 @pytest.mark.parametrize("page, line", CASES)
-def test_command(sluice, token_id, page, line):
+def test_command(sluice, token_id, key_id, page, line):
     if LONG.match(line):
         script = re.search(r"(\./run|\./test|bench/web)", line)[1]
         assert os.access(ROOT / script, os.X_OK)
         return
     line = line.replace("127.0.0.1:8080", f"127.0.0.1:{sluice.port}").replace("revoke ID", f"revoke {token_id}")
-    line = re.sub(r"build/release/sluice (\w+)( add| list| revoke| purge)?", rf"{SLUICE} \1\2 --data-dir {sluice.data_dir}", line)
+    line = re.sub(r"(disable|test|remove) ID", rf"\1 {key_id}", line).replace("sluice-data/", f"{sluice.data_dir}/")
+    line = re.sub(r"build/release/sluice (\w+)( add| list| revoke| purge| disable| test| remove)?", rf"{SLUICE} \1\2 --data-dir {sluice.data_dir}", line)
     workdir = sluice.data_dir / "reader"
     workdir.mkdir(exist_ok=True)
+    (workdir / "key.txt").write_text("a-key-of-the-guides-0001\n")
     (workdir / "sluice.toml").write_text("[lanes.fast]\ndeadline_s = 5\n")
     result = subprocess.run(["bash", "-ec", line], capture_output=True, text=True, timeout=TIMEOUT_S, cwd=workdir,
                             stdin=subprocess.DEVNULL, env={**os.environ, "SERPER_API_KEYS": "key"})
     assert result.returncode == 0, (line, result.stdout, result.stderr)
-    if line.startswith("curl"):
+    if line.endswith("/v1/keys"):
+        assert json.loads(result.stdout)["keys"]
+    elif line.startswith("curl"):
         kinds = {"explain": "explanation", "usage": "usage"}
         expected = next((kind for word, kind in kinds.items() if word in line), "search")
         assert json.loads(result.stdout)["object"] == expected

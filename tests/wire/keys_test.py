@@ -73,7 +73,8 @@ def data_dir():
 
 def test_a_key_from_adding_to_removing(data_dir, upstream):
     with gateway(data_dir, upstream) as sluice:
-        assert sluice.call("GET", "/readyz").status == 503
+        unready = sluice.call("GET", "/readyz")
+        assert unready.status == 503 and "sluice keys add" in unready.json()["detail"]
         assert sluice.search("nobody").status == 503
         added = sluice.call("POST", "/v1/keys", {"provider": "serper", "secret": SECRET, "label": "main"})
         assert added.status == 201 and added.header("Location") == "/v1/keys/" + added.json()["id"]
@@ -86,6 +87,7 @@ def test_a_key_from_adding_to_removing(data_dir, upstream):
         assert (record["used"], record["last_outcome"], record["in_flight"]) == (1, "success", 0)
         assert sluice.call("PATCH", one, {"state": "disabled"}).json()["state"] == "disabled"
         assert sluice.search("disabled").status == 503
+        assert "sluice keys enable" in sluice.call("GET", "/readyz").json()["detail"]
         assert sluice.call("GET", "/v1/status").json()["keys"]["serper"]["disabled"] == 1
         assert sluice.call("PATCH", one, {"state": "active"}).status == 200
         assert sluice.search("enabled").status == 200
@@ -173,6 +175,8 @@ def test_the_secrets_key(data_dir):
         return result.stderr
 
     secrets.write_text("f" * 64)
+    doctor = subprocess.run([SLUICE, "doctor", "--data-dir", data_dir], capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert doctor.returncode == 1 and "encrypted with the secrets key" in doctor.stdout
     assert "encrypted with the secrets key" in refused() and "move the file away" in refused()
     secrets.write_text("nonsense")
     assert "64 hexadecimal digits" in refused()

@@ -40,7 +40,8 @@ std::string describe_keys(const Environment& environment) {
         counts[provider] += 1;
     }
     if (counts.empty()) {
-        return "# no provider key in the environment: searches will answer 503\n";
+        return "# no provider key in the environment; `sluice keys list` shows those that are "
+               "kept\n";
     }
     std::string text = "# keys from the environment:";
     for (const auto& [provider, count] : counts) {

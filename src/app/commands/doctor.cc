@@ -2,6 +2,7 @@
 #include "access/sqlite_token_store.h"
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
+#include "app/offline_keys.h"
 #include "app/server_call.h"
 #include "app/wire.h"
 #include "base/json.h"
@@ -79,14 +80,27 @@ Check check_tokens(const std::string& data_dir) {
                       : Check{"token store", Finding::kBad, whole.error().message};
 }
 
-Check check_keys(const Environment& environment) {
-    const std::size_t count = keys_from_environment(environment).size();
-    if (count == 0) {
-        return {
-            "provider keys", Finding::kHint,
-            "none in this environment; set " + web::key_variables() + " where the gateway starts"};
+// The store opens with the secrets key that is there, and holds a key.
+Check check_keys(const Config& config, const Environment& environment) {
+    auto keys = OfflineKeys::open(config, environment);
+    if (!keys.ok()) {
+        return {"provider keys", Finding::kBad, keys.error().message};
     }
-    return {"provider keys", Finding::kGood, std::to_string(count) + " in this environment"};
+    ServerCall call;
+    call.target = "/v1/keys";
+    JsonReader reader({.max_bytes = kMaxServerAnswerBytes, .max_depth = 8});
+    const ServerAnswer answer = (*keys)->answer(call);
+    const auto body = reader.parse(answer.body);
+    const auto list = body.ok() ? body->find("keys") : std::nullopt;
+    const std::size_t kept = list ? list->elements().size() : 0;
+    const std::size_t named = keys_from_environment(environment).size();
+    if (kept + named == 0) {
+        return {"provider keys", Finding::kHint,
+                "none; add one with `sluice keys add`, or set " + web::key_variables() +
+                    " where the gateway starts"};
+    }
+    return {"provider keys", Finding::kGood,
+            std::to_string(kept) + " kept, " + std::to_string(named) + " in this environment"};
 }
 
 Check check_file_limit(std::size_t max_connections) {
@@ -137,9 +151,9 @@ std::vector<Check> examine(const ConfigOptions& options, const Environment& envi
     checks.push_back(check_data_dir(config.data_dir));
     if (checks.back().finding != Finding::kBad) {
         checks.push_back(check_tokens(config.data_dir));
+        checks.push_back(check_keys(config, environment));
         checks.push_back(check_gateway(config.data_dir));
     }
-    checks.push_back(check_keys(environment));
     checks.push_back(check_file_limit(config.server.max_connections));
     return checks;
 }

@@ -71,8 +71,9 @@ void announce(Gateway& gateway, const LoadedConfig& loaded) {
                 std::string(token->reveal()) + "\n";
     }
     if (gateway.key_count() == 0) {
-        text += "no provider key yet, so searches answer 503; set " + web::key_variables() +
-                " (keys at serper.dev, tavily.com) and start again\n";
+        text +=
+            "no provider key yet, so searches answer 503; add one with `sluice keys add`, or set " +
+            web::key_variables() + " (keys at serper.dev, tavily.com) and start again\n";
     }
     for (const std::string& lane : gateway.lanes_without_key()) {
         if (gateway.key_count() > 0) {

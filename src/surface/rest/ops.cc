@@ -10,6 +10,8 @@
 #include "web/provider.h"
 
 #include <chrono>
+#include <map>
+#include <string>
 #include <utility>
 
 namespace sluice::surface {
@@ -99,6 +101,31 @@ void write_egress(JsonWriter& json) {
     json.key("endpoints").begin_object().end_object().end_object();
 }
 
+// What is wrong with the keys of all providers together, and what to do about it.
+std::string why_no_key(const std::map<std::string, web::KeyCounts>& keys) {
+    web::KeyCounts all;
+    for (const auto& [provider, counts] : keys) {
+        all.available += counts.available + counts.saturated;
+        all.cooling += counts.cooling;
+        all.exhausted += counts.exhausted;
+        all.quarantined += counts.quarantined;
+        all.disabled += counts.disabled;
+    }
+    if (all.active() + all.disabled == 0) {
+        return "there is no key; add one with `sluice keys add`, or set " + web::key_variables() +
+               " and start again";
+    }
+    if (all.active() == 0) {
+        return "every key is disabled; `sluice keys enable ID` uses one again";
+    }
+    if (all.available > 0) {
+        return "there are keys, but for no provider that is enabled and in a route";
+    }
+    return std::to_string(all.cooling) + " cooling, " + std::to_string(all.exhausted) +
+           " exhausted, " + std::to_string(all.quarantined) + " quarantined, " +
+           std::to_string(all.disabled) + " disabled; `sluice keys list` says until when";
+}
+
 }  // namespace
 
 OpsDoor::OpsDoor(web::Search& search, access::Access& access, const obs::Metrics& metrics,
@@ -127,11 +154,11 @@ io::HttpReply OpsDoor::readyz(const io::HttpRequest& request) {
 Task<io::HttpResponse> OpsDoor::render_readyz(RequestId id) {
     const web::Search::Overview overview = co_await search_.overview();
     if (!overview.can_search) {
-        const Error error{Code::kNoUsableKey,
-                          Blame::kKey,
-                          "no enabled provider of a route has a usable key; set " +
-                              web::key_variables() + " and start again",
-                          {}};
+        const Error error{
+            Code::kNoUsableKey,
+            Blame::kKey,
+            "no enabled provider of a route has a usable key: " + why_no_key(overview.keys),
+            {}};
         co_return problem(error, id);
     }
     co_return json_response(R"({"status":"ready"})");

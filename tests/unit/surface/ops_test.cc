@@ -36,14 +36,18 @@ TEST_F(OpsDoorTest, ReadyFollowsTheKeys) {
     EXPECT_EQ(ask(&OpsDoor::readyz).status, 200);
     // The only key rests: not ready until it is back.
     h.rest_key("tavily", web::KeyStatus::kCooling, 30s);
-    EXPECT_EQ(ask(&OpsDoor::readyz).status, 503);
+    const io::HttpResponse resting = ask(&OpsDoor::readyz);
+    EXPECT_EQ(resting.status, 503);
+    EXPECT_NE(resting.lead.find("1 cooling"), std::string::npos) << resting.lead;
     h.clock.advance(30s);
     EXPECT_EQ(ask(&OpsDoor::readyz).status, 200);
     // A provider that is switched off does not count.
     web::WebConfig config = test::harness_config();
     config.providers.find("tavily")->second.enabled = false;
     h.web.reconfigure(std::move(config));
-    EXPECT_EQ(ask(&OpsDoor::readyz).status, 503);
+    const io::HttpResponse switched_off = ask(&OpsDoor::readyz);
+    EXPECT_EQ(switched_off.status, 503);
+    EXPECT_NE(switched_off.lead.find("for no provider that is enabled"), std::string::npos);
 }
 
 // From the first moment of a shutdown balancers are told to send elsewhere.
