@@ -15,28 +15,28 @@ namespace {
 
 // What is looked at, for one provider after another.
 struct Explainer {
-    const ProviderStates& states;
-    KeyPool& keys;
-    const access::Budgets& budgets;
-    const Clock& clock;
-    const WebConfig& config;
+    const Surroundings& in;
     const SearchRequest& request;
 
     ProviderOutlook outlook(const std::string& name) const {
         ProviderOutlook outlook;
         outlook.name = name;
-        const ProviderState* state = states.find(name);
+        const ProviderState* state = in.states.find(name);
         if (state == nullptr) {
             outlook.passed_over = "not in this version";
             return outlook;
         }
-        const ProviderSettings& settings = config.provider(name);
+        const ProviderSettings& settings = in.config.provider(name);
         describe(*state, settings, outlook);
         if (!settings.enabled) {
             outlook.passed_over = "switched off by providers." + name + ".enabled";
             return outlook;
         }
-        if (std::optional<Skip> skip = why_passed_over(*state, outlook)) {
+        outlook.kept = holds_result(name);
+        if (outlook.kept) {
+            return outlook;  // nothing else is asked about then
+        }
+        if (std::optional<Skip> skip = why_passed_over(*state, settings, outlook)) {
             outlook.outcome = skip->outcome;
             outlook.passed_over = std::move(skip->detail);
         }
@@ -52,32 +52,44 @@ struct Explainer {
         outlook.constraints = honoured(plan, spec, request, BuildVariant::kFull);
         outlook.unit = provider.spec().unit;
         outlook.recent = state.recent().summary();
-        const Instant now = clock.now();
+        const Instant now = in.clock.now();
         outlook.turn_in =
             std::chrono::ceil<Millis>(state.rate().next_turn(settings.rate, now) - now);
     }
 
+    bool holds_result(std::string_view name) const {
+        const bool reads =
+            request.cache != CacheMode::kBypass && request.cache != CacheMode::kRefresh;
+        return reads && in.results.holds(result_fingerprint(name, request), in.clock.now());
+    }
+
     // In the order in which a call asks (ProviderCall::run).
     std::optional<Skip> why_passed_over(const ProviderState& state,
+                                        const ProviderSettings& settings,
                                         ProviderOutlook& outlook) const {
-        const Instant now = clock.now();
+        const Instant now = in.clock.now();
         if (const auto unmet = plan_call(state.provider().spec(), request).unmet()) {
             return skip_for_constraint(*unmet);
         }
         if (state.rests_until(now)) {
-            return skip_for_rest(state, clock);
+            return skip_for_rest(state, in.clock);
         }
         if (!state.would_enter(now)) {
-            return skip_for_circuit(state, clock);
+            return skip_for_circuit(state, in.clock);
         }
-        auto key = keys.peek(state.index(), {});
+        auto key = in.keys.peek(state.index(), {});
         if (const auto* none = std::get_if<NoKey>(&key)) {
             return skip_for_key(*none);
         }
         outlook.key_id = std::get<std::string>(std::move(key));
+        const std::shared_ptr<const ProviderKey> secret = in.keys.secret_of(outlook.key_id);
+        if (state.provider().spec().needs_engine && settings.engine_id.empty() &&
+            (secret == nullptr || secret->engine_id.empty())) {
+            return skip_for_engine(state);
+        }
         const access::Purchase purchase{request.payer, state.index(), outlook.key_id,
                                         one_call(outlook.price)};
-        if (const auto refusal = budgets.would_refuse(purchase)) {
+        if (const auto refusal = in.budgets.would_refuse(purchase)) {
             return skip_for_budget(*refusal);
         }
         return std::nullopt;
@@ -98,12 +110,10 @@ std::string_view to_string(Explanation::Entry entry) {
     SLUICE_ASSERT(false && "an Entry outside its enumeration");
 }
 
-std::vector<ProviderOutlook> explain_route(const ProviderStates& states, KeyPool& keys,
-                                           const access::Budgets& budgets, const Clock& clock,
-                                           const WebConfig& config, const SearchRequest& request) {
-    const Explainer explainer{states, keys, budgets, clock, config, request};
+std::vector<ProviderOutlook> explain_route(const Surroundings& in, const SearchRequest& request) {
+    const Explainer explainer{in, request};
     std::vector<ProviderOutlook> route;
-    for (const std::string& name : names_of_route(config, request)) {
+    for (const std::string& name : names_of_route(in.config, request)) {
         const bool listed = std::any_of(route.begin(), route.end(),
                                         [&](const auto& other) { return other.name == name; });
         if (!listed) {

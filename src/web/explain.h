@@ -7,6 +7,7 @@
 #include "guard/lanes.h"
 #include "web/keys.h"
 #include "web/provider.h"
+#include "web/result_cache.h"
 #include "web/skip.h"
 #include "web/strategy.h"
 #include "web/types.h"
@@ -24,9 +25,10 @@ struct ProviderOutlook {
     std::string name;
     // Why it would be passed over; nothing when it would be asked at its turn.
     std::optional<std::string> passed_over;
-    std::optional<Outcome> outcome;     // what a trace would call that; nothing: no trace shows it
-    std::string key_id;                 // of the key that it would be asked with
-    Millis turn_in{};                   // for so long a call would wait for its turn
+    std::optional<Outcome> outcome;  // what a trace would call that; nothing: no trace shows it
+    bool kept = false;   // its answer is there from before: no call would be made for it
+    std::string key_id;  // of the key that it would be asked with
+    Millis turn_in{};    // for so long a call would wait for its turn
     std::vector<Honoured> constraints;  // how it would honour those of the request
     Cost price;
     std::string_view unit;  // of price.units; empty: it is not in this binary
@@ -48,9 +50,17 @@ struct Explanation {
 
 std::string_view to_string(Explanation::Entry entry);
 
+// What is looked at. Refers to objects of the caller.
+struct Surroundings {
+    const ProviderStates& states;
+    KeyPool& keys;
+    const access::Budgets& budgets;
+    ResultCache& results;
+    const Clock& clock;
+    const WebConfig& config;
+};
+
 // The route of `request`, name by name, those included that are switched off or not in this binary.
-std::vector<ProviderOutlook> explain_route(const ProviderStates& states, KeyPool& keys,
-                                           const access::Budgets& budgets, const Clock& clock,
-                                           const WebConfig& config, const SearchRequest& request);
+std::vector<ProviderOutlook> explain_route(const Surroundings& in, const SearchRequest& request);
 
 }  // namespace sluice::web

@@ -33,6 +33,10 @@ std::shared_ptr<const ProviderAnswer> ResultCache::find(const Fingerprint& key, 
     return std::move(hit->value);
 }
 
+bool ResultCache::holds(const Fingerprint& key, Instant now) {
+    return enabled_ && entries_.find(key, now).has_value();
+}
+
 void ResultCache::keep(const Fingerprint& key, std::shared_ptr<const ProviderAnswer> answer,
                        Millis ttl) {
     const Instant made_at = answer->made_at;

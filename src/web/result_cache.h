@@ -25,6 +25,9 @@ class ResultCache {
     // The answer to the call of `key` (result_fingerprint()) while its time is not over, else null.
     std::shared_ptr<const ProviderAnswer> find(const Fingerprint& key, Instant now);
 
+    // Whether find() would give one; for who only looks.
+    bool holds(const Fingerprint& key, Instant now);
+
     // Keeps `answer`, which the provider gave at `answer->made_at`, for `ttl` from then on.
     void keep(const Fingerprint& key, std::shared_ptr<const ProviderAnswer> answer, Millis ttl);
 

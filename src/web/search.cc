@@ -308,7 +308,8 @@ Task<Explanation> Search::look_ahead(SearchRequest request) {
     explanation.deadline = lane.deadline;
     explanation.scheduler = lanes_.stats(kind);
     explanation.concurrency = lane.concurrency;
-    explanation.route = explain_route(providers_, keys_, budgets_, clock_, *config, request);
+    const Surroundings in{providers_, keys_, budgets_, results_, clock_, *config};
+    explanation.route = explain_route(in, request);
     co_return explanation;
 }
 

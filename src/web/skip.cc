@@ -55,4 +55,11 @@ Skip skip_for_budget(const access::BudgetRefusal& refusal) {
     return {Outcome::kSkippedBudget, refusal.detail, is_callers ? Blame::kTenant : Blame::kGateway};
 }
 
+Skip skip_for_engine(const ProviderState& state) {
+    return {Outcome::kSkippedNoKey,
+            "the key has no engine id, and providers." + std::string(state.name()) +
+                ".engine_id is not set",
+            Blame::kKey};
+}
+
 }  // namespace sluice::web

@@ -33,5 +33,7 @@ Skip skip_for_rate(const ProviderState& state, const RateLimit& limit, const Clo
 Skip skip_for_key(const NoKey& none);
 // What the call costs may not be spent.
 Skip skip_for_budget(const access::BudgetRefusal& refusal);
+// It searches by an engine, and neither the key nor the settings name one.
+Skip skip_for_engine(const ProviderState& state);
 
 }  // namespace sluice::web

@@ -170,6 +170,9 @@ std::string render_outlook(const JsonValue& outlook, const Style& style) {
     if (!usable || !usable->as_boolean().value_or(false)) {
         return text + "passed over: " + plain(outlook.string_at("detail")) + "\n";
     }
+    if (const auto kept = outlook.find("kept"); kept && kept->as_boolean().value_or(false)) {
+        return text + "its answer is there from before\n";
+    }
     text += "would be asked with key " + plain(outlook.string_at("key_id"));
     if (const auto price = outlook.find("price")) {
         const double usd = price->find("usd") ? price->find("usd")->as_number().value_or(0) : 0;

@@ -22,6 +22,9 @@ void write_outlook(JsonWriter& json, const web::ProviderOutlook& outlook) {
     if (outlook.passed_over) {
         json.field("detail", *outlook.passed_over);
     }
+    if (outlook.kept) {
+        json.field("kept", true);
+    }
     if (!outlook.key_id.empty()) {
         json.field("key_id", outlook.key_id);
     }

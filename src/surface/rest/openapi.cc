@@ -256,6 +256,8 @@ void write_outlook_schema(JsonWriter& json) {
     write_property(json, "outcome", "string",
                    "What `attempts` would call its being passed over, where it would be there.");
     write_property(json, "detail", "string", "Why it would be passed over.");
+    write_property(json, "kept", "boolean",
+                   "Set when its answer is there from before: no call would be made.");
     write_property(json, "key_id", "string", "Which key it would be asked with, by its id.");
     write_constraint_list(json);
     write_property(json, "turn_in_ms", "integer",

@@ -110,6 +110,34 @@ TEST_F(ExplainTest, TellsWhatLiesInTheCache) {
     EXPECT_EQ(h.metrics.counter(kCacheEvents, {"hit"}).value(), 0.0);
 }
 
+// A provider's answer that is kept from before is told: no call would be made for it. To say so
+// counts as no look at the cache.
+TEST_F(ExplainTest, TellsOfKeptResults) {
+    h.search(h.request("kiln"));
+    SearchRequest deep = ask();
+    deep.providers = {"serper", "tavily"};
+    EXPECT_TRUE(explain(deep).route[0].kept);
+    EXPECT_FALSE(explain(deep).route[1].kept);
+    deep.cache = CacheMode::kRefresh;
+    EXPECT_FALSE(explain(deep).route[0].kept);
+    EXPECT_EQ(h.metrics.counter(kResultCacheEvents, {"hit"}).value(), 0.0);
+}
+
+// A provider that searches by an engine can't be asked without one.
+TEST_F(ExplainTest, TellsOfAMissingEngine) {
+    WebConfig config = test::harness_config();
+    config.route_fast = {"google_cse"};
+    config.providers.find("google_cse")->second.enabled = true;
+    h.web.reconfigure(config);
+    h.add_key("google_cse", "google-key-number-one");
+    const ProviderOutlook google = explain(ask()).route.at(0);
+    EXPECT_EQ(google.outcome, Outcome::kSkippedNoKey);
+    EXPECT_NE(google.passed_over->find("providers.google_cse.engine_id"), std::string::npos);
+    config.providers.find("google_cse")->second.engine_id = "engine";
+    h.web.reconfigure(config);
+    EXPECT_FALSE(explain(ask()).route.at(0).passed_over);
+}
+
 // What is usual for a provider is told once it is known.
 TEST_F(ExplainTest, TellsWhatIsUsual) {
     h.http.set_responder([](const io::ClientRequest& request) {
