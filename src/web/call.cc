@@ -1,6 +1,5 @@
 #include "web/call.h"
 
-#include "base/rfc3339.h"
 #include "web/metrics.h"
 #include "web/pacing.h"
 #include "web/site.h"
@@ -10,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace sluice::web {
@@ -85,6 +85,11 @@ std::optional<KeyRest> rest_by_windows(const Provider& provider,
     std::array<RateWindow, kMaxRateWindows> windows;
     const std::size_t known = std::min(provider.rate_windows(*response, windows), windows.size());
     return rest_after(std::span(windows).first(known));
+}
+
+bool holds_key(const LeaseStart& start) {
+    const auto* result = std::get_if<LeaseResult>(&start);
+    return result != nullptr && std::holds_alternative<KeyLease>(*result);
 }
 
 // Whether the time that the provider had was cut short by the request's own deadline.
@@ -193,15 +198,15 @@ Task<CallResult> ProviderCall::run(Candidate candidate, const WebConfig& config,
     const Provider& provider = state.provider();
     const CallPlan plan = plan_call(provider.spec(), request);
     if (const auto unmet = plan.unmet()) {
-        co_return passed_over(state, Outcome::kSkippedCapability, std::string(*unmet));
+        co_return passed_over(state, skip_for_constraint(*unmet));
     }
     const Instant begun = clock_.now();
     if (state.rests_until(begun)) {
-        co_return resting(state);
+        co_return passed_over(state, skip_for_rest(state, clock_));
     }
     std::optional<guard::CircuitPass> pass = state.try_enter(begun);
     if (!pass) {
-        co_return left_alone(state);
+        co_return passed_over(state, skip_for_circuit(state, clock_));
     }
     std::optional<RateTurn> turn =
         state.rate().take(candidate.settings->rate, begun, terms.latest_start(begun));
@@ -211,58 +216,71 @@ Task<CallResult> ProviderCall::run(Candidate candidate, const WebConfig& config,
     bool waited = false;
     if (turn->at() > begun) {
         if (!has_key_by(turn->at(), state.index(), terms, tried_keys)) {
-            co_return no_key(state, keys_.why_none(state.index()));
+            co_return passed_over(state, skip_for_key(keys_.why_none(state.index())));
         }
         waited = true;
         state.count_wait_for_turn();
         co_await clock_.sleep_until(turn->at());
     }
-    std::optional<KeyLease> lease;
-    while (!lease) {
-        LeaseStart start = keys_.lease(state.index(), tried_keys);
-        if (auto* later = std::get_if<Task<LeaseResult>>(&start)) {
-            Task<LeaseResult> task = std::move(*later);
-            LeaseResult result = co_await std::move(task);
-            start.emplace<LeaseResult>(std::move(result));
-        }
-        LeaseResult& leased = std::get<LeaseResult>(start);
-        if (auto* taken = std::get_if<KeyLease>(&leased)) {
-            lease.emplace(std::move(*taken));
-            break;
-        }
-        const std::optional<Instant> soon = key_soon(state.index(), terms, tried_keys);
-        if (!soon) {
-            co_return no_key(state, std::get<NoKey>(leased));
-        }
+    LeaseStart start = keys_.lease(state.index(), tried_keys);
+    if (!holds_key(start)) {
         waited = true;
-        state.count_wait_for_key();
-        co_await clock_.sleep_until(*soon);
+        LeaseResult later = co_await lease_later(std::move(start), state, terms, tried_keys);
+        start.emplace<LeaseResult>(std::move(later));
     }
+    LeaseResult& leased = std::get<LeaseResult>(start);
+    if (const auto* none = std::get_if<NoKey>(&leased)) {
+        co_return passed_over(state, skip_for_key(*none));
+    }
+    KeyLease lease = std::get<KeyLease>(std::move(leased));
     Millis wait{};
     if (waited) {
         if (!terms.has_takers()) {
-            std::move(*lease).refund();
-            co_return given_up(state);
+            std::move(lease).refund();
+            co_return passed_over(state, skip_for_absence());
         }
         // Others were heard meanwhile: what they learned counts.
         pass.reset();
         pass = state.try_enter(clock_.now());
         if (!pass) {
-            std::move(*lease).refund();
-            co_return left_alone(state);
+            std::move(lease).refund();
+            co_return passed_over(state, skip_for_circuit(state, clock_));
         }
         wait = std::chrono::duration_cast<Millis>(clock_.now() - begun);
     }
-    tried_keys.push_back(lease->index());
-    if (provider.spec().needs_engine && lease->key().engine_id.empty() &&
+    tried_keys.push_back(lease.index());
+    if (provider.spec().needs_engine && lease.key().engine_id.empty() &&
         candidate.settings->engine_id.empty()) {
-        CallResult useless = no_engine(state, *lease);
-        std::move(*lease).refund();
-        co_return useless;
+        co_return no_engine(state, std::move(lease));
     }
     const Call call{provider, request, plan};
-    Admission admission{*std::move(pass), *std::move(turn), *std::move(lease), wait};
+    Admission admission{*std::move(pass), *std::move(turn), std::move(lease), wait};
     co_return co_await send(candidate, config, call, terms, std::move(admission));
+}
+
+Task<LeaseResult> ProviderCall::lease_later(LeaseStart start, ProviderState& state, CallTerms terms,
+                                            const std::vector<KeyIndex>& tried_keys) {
+    while (true) {
+        if (auto* work = std::get_if<Task<LeaseResult>>(&start)) {
+            Task<LeaseResult> task = std::move(*work);
+            LeaseResult result = co_await std::move(task);
+            start.emplace<LeaseResult>(std::move(result));
+        }
+        if (holds_key(start)) {
+            break;
+        }
+        const std::optional<Instant> soon = key_soon(state.index(), terms, tried_keys);
+        if (!soon) {
+            break;
+        }
+        state.count_wait_for_key();
+        co_await clock_.sleep_until(*soon);
+        LeaseStart again = keys_.lease(state.index(), tried_keys);
+        std::visit(
+            [&](auto& part) { start.emplace<std::decay_t<decltype(part)>>(std::move(part)); },
+            again);
+    }
+    co_return std::get<LeaseResult>(std::move(start));
 }
 
 Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config, Call call,
@@ -283,7 +301,7 @@ Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config
     }
     if (!terms.has_takers()) {
         std::move(in.lease).refund();
-        co_return given_up(state);
+        co_return passed_over(state, skip_for_absence());
     }
     auto& reservation = std::get<access::Reservation>(funds);
     CallSite site{settings.base_url, clock_.wall_now(), settings.engine_id};
@@ -345,9 +363,7 @@ ProviderCall::Funds ProviderCall::reserve(const ProviderState& state, const Sear
 
 CallResult ProviderCall::no_money(ProviderState& state, KeyLease lease,
                                   const access::BudgetRefusal& refusal) {
-    Skip skip = skip_for_budget(refusal);
-    CallResult result = passed_over(state, skip.outcome, std::move(skip.detail));
-    result.attempt.blame = skip.blame;
+    CallResult result = passed_over(state, skip_for_budget(refusal));
     BudgetGap gap;
     if (refusal.budget) {
         gap.purse = refusal.budget->purse;
@@ -366,73 +382,28 @@ std::optional<Instant> ProviderCall::key_back_at(ProviderIndex provider) {
     return keys_.back_at(provider);
 }
 
-CallResult ProviderCall::passed_over(ProviderState& state, Outcome outcome, std::string detail) {
+CallResult ProviderCall::passed_over(ProviderState& state, Skip skip) {
     CallResult result;
     result.attempt.provider = state.name();
-    result.attempt.outcome = outcome;
-    result.attempt.detail = std::move(detail);
-    state.count(outcome);
+    result.attempt.outcome = skip.outcome;
+    result.attempt.detail = std::move(skip.detail);
+    result.attempt.blame = skip.blame;
+    state.count(skip.outcome);
     return result;
 }
 
-CallResult ProviderCall::given_up(ProviderState& state) {
-    return passed_over(state, Outcome::kCancelled, "everybody who waited has left");
-}
-
-CallResult ProviderCall::no_key(ProviderState& state, const NoKey& none) {
-    CallResult result =
-        passed_over(state, Outcome::kSkippedNoKey, std::string(to_string(none.why)));
-    if (none.why != NoKey::Why::kNone) {
-        result.attempt.blame = Blame::kKey;
-    }
-    return result;
-}
-
-CallResult ProviderCall::no_engine(ProviderState& state, const KeyLease& lease) {
-    CallResult result = passed_over(state, Outcome::kSkippedNoKey,
-                                    "the key has no engine id, and providers." +
-                                        std::string(state.name()) + ".engine_id is not set");
+CallResult ProviderCall::no_engine(ProviderState& state, KeyLease lease) {
+    CallResult result = passed_over(state, skip_for_engine(state));
     result.step = Step::kNextKey;
     result.attempt.key_id = lease.key().id;
-    result.attempt.blame = Blame::kKey;
-    return result;
-}
-
-CallResult ProviderCall::left_alone(ProviderState& state) {
-    const ProviderState::CircuitView circuit = state.circuit(clock_.now());
-    std::string detail = "left alone after " + circuit.reason;
-    if (circuit.reopens_in) {
-        detail +=
-            " until " + rfc3339(clock_.wall_now() + *circuit.reopens_in, DateDigits::kMilliseconds);
-    } else {
-        detail += "; one call is under way to see whether it is back";
-    }
-    CallResult result = passed_over(state, Outcome::kSkippedCircuit, std::move(detail));
-    result.attempt.blame = Blame::kProvider;
-    return result;
-}
-
-CallResult ProviderCall::resting(ProviderState& state) {
-    const Instant now = clock_.now();
-    const Duration left = state.rests_until(now).value_or(now) - now;
-    std::string detail = "it refuses every key; left alone until " +
-                         rfc3339(clock_.wall_now() + left, DateDigits::kMilliseconds);
-    CallResult result = passed_over(state, Outcome::kSkippedCircuit, std::move(detail));
-    result.attempt.blame = Blame::kProvider;
+    std::move(lease).refund();
     return result;
 }
 
 CallResult ProviderCall::no_turn(Candidate candidate) {
     ProviderState& state = *candidate.state;
-    const Instant now = clock_.now();
-    const Duration wait = state.rate().next_turn(candidate.settings->rate, now) - now;
-    std::string detail = "its rate of calls, providers." + std::string(state.name()) +
-                         ".rate, leaves no turn before " +
-                         rfc3339(clock_.wall_now() + wait, DateDigits::kMilliseconds);
-    CallResult result = passed_over(state, Outcome::kRateLimited, std::move(detail));
-    result.attempt.blame = Blame::kGateway;
     state.count_no_turn();
-    return result;
+    return passed_over(state, skip_for_rate(state, candidate.settings->rate, clock_));
 }
 
 // A key that the search has not tried rests, and is back early enough to be waited for.

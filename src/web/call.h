@@ -19,6 +19,7 @@
 #include "web/provider.h"
 #include "web/provider_state.h"
 #include "web/route.h"
+#include "web/skip.h"
 #include "web/types.h"
 
 #include <algorithm>
@@ -110,11 +111,11 @@ class ProviderCall {
 
     Task<CallResult> send(Candidate candidate, const WebConfig& config, Call call, CallTerms terms,
                           Admission in);
-    CallResult passed_over(ProviderState& state, Outcome outcome, std::string detail);
-    CallResult given_up(ProviderState& state);
-    CallResult no_key(ProviderState& state, const NoKey& none);
-    CallResult left_alone(ProviderState& state);
-    CallResult resting(ProviderState& state);
+    // What a lease that is not there at once ends with: a key that another process gives, or the
+    // first of the resting ones, where it is worth waiting for.
+    Task<LeaseResult> lease_later(LeaseStart start, ProviderState& state, CallTerms terms,
+                                  const std::vector<KeyIndex>& tried_keys);
+    CallResult passed_over(ProviderState& state, Skip skip);
     CallResult no_turn(Candidate candidate);
     using Funds = std::variant<access::Reservation, access::BudgetRefusal>;
     Funds reserve(const ProviderState& state, const SearchRequest& request, const Cost& cost,
@@ -134,7 +135,7 @@ class ProviderCall {
                   const KeysConfig& penalties);
     // What is left of `result.answer` for the caller, and what that makes of the attempt.
     static void take_answer(CallResult& result, const Call& call, BuildVariant variant);
-    CallResult no_engine(ProviderState& state, const KeyLease& lease);
+    CallResult no_engine(ProviderState& state, KeyLease lease);
     void note_windows(ProviderState& state, std::string_view key_id, const KeyRest& rest);
     void note_rest(std::string_view provider, std::string_view key_id, Outcome reason,
                    const KeyRest& rest);

@@ -50,6 +50,10 @@ Skip skip_for_key(const NoKey& none) {
     return skip;
 }
 
+Skip skip_for_absence() {
+    return {Outcome::kCancelled, "everybody who waited has left", {}};
+}
+
 Skip skip_for_budget(const access::BudgetRefusal& refusal) {
     const bool is_callers = refusal.budget && refusal.budget->purse == access::Purse::kToken;
     return {Outcome::kSkippedBudget, refusal.detail, is_callers ? Blame::kTenant : Blame::kGateway};

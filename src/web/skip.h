@@ -31,6 +31,8 @@ Skip skip_for_rest(const ProviderState& state, const Clock& clock);
 // Its rate of calls leaves no turn in time.
 Skip skip_for_rate(const ProviderState& state, const RateLimit& limit, const Clock& clock);
 Skip skip_for_key(const NoKey& none);
+// Nobody waits for the answer any more.
+Skip skip_for_absence();
 // What the call costs may not be spent.
 Skip skip_for_budget(const access::BudgetRefusal& refusal);
 // It searches by an engine, and neither the key nor the settings name one.
