@@ -109,6 +109,12 @@ TEST(BudgetAccount, AClockThatGoesBackGivesNothing) {
     account.book(5, {1, 1, 5}, kToday);
     const UtcDay yesterday = kToday - days(1);
     EXPECT_TRUE(account.shortage(calls_a_day(1), 5, yesterday));
+    account.hold(5, yesterday, kNow);
+    account.book(5, {1, 1, 5}, yesterday);
+    const std::vector<SpendRow> rows = write(account, Ahead::kExact);
+    ASSERT_EQ(rows.size(), 1U);
+    EXPECT_EQ(rows[0].day, kToday);
+    EXPECT_EQ(rows[0].on_day, (Spent{2, 2, 10}));
 }
 
 // Spending needs a write only when a block is used up: until then the store's figure is not less.
