@@ -82,9 +82,9 @@ struct Explainer {
             return skip_for_key(*none);
         }
         outlook.key_id = std::get<std::string>(std::move(key));
-        const std::shared_ptr<const ProviderKey> secret = in.keys.secret_of(outlook.key_id);
+        const std::optional<ProviderKey> key_used = in.keys.secret_of(outlook.key_id);
         if (state.provider().spec().needs_engine && settings.engine_id.empty() &&
-            (secret == nullptr || secret->engine_id.empty())) {
+            (!key_used || key_used->engine_id.empty())) {
             return skip_for_engine(state);
         }
         const access::Purchase purchase{request.payer, state.index(), outlook.key_id,
