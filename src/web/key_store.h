@@ -44,11 +44,12 @@ struct KeyPatch {
     bool changes_nothing() const;
 };
 
-// Every key at one moment, and the revision of that moment.
+// What changed up to one moment, and the revision of that moment.
 struct KeySet {
     std::uint64_t revision = 0;
-    std::vector<StoredKey> keys;  // in order of creation
-    std::vector<KeyUsage> usage;  // of keys that were used
+    std::vector<StoredKey> keys = {};       // new ones and changed ones, in order of creation
+    std::vector<std::string> removed = {};  // ids
+    std::vector<KeyUsage> usage = {};       // of those in `keys` that were used
 };
 
 // Called on any executor; each call resumes on its caller's. Errors beside those named: those of
@@ -76,7 +77,8 @@ class KeyStore {
     // kNotFound.
     virtual Task<Status> remove(std::string id) = 0;
 
-    virtual Task<Result<KeySet>> load() = 0;
+    // What changed after the revision `since`; every key when that is 0.
+    virtual Task<Result<KeySet>> load(std::uint64_t since) = 0;
 
     // Changes with every add, patch and remove, whichever process made it.
     virtual Task<Result<std::uint64_t>> revision() = 0;

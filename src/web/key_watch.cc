@@ -34,13 +34,13 @@ Task<Status> KeyWatch::refresh() {
     if (loaded_revision_ == revision) {
         co_return Status();
     }
-    CO_TRY(const KeySet set, co_await store_.load());
+    CO_TRY(const KeySet set, co_await store_.load(loaded_revision_.value_or(0)));
     // Another refresh may have been quicker, with a newer set.
     if (loaded_revision_ && *loaded_revision_ >= set.revision) {
         co_return Status();
     }
     loaded_revision_ = set.revision;
-    pool_.apply(set.keys, set.usage);
+    pool_.apply(set);
     publish_counts();
     co_return Status();
 }

@@ -156,33 +156,27 @@ std::map<std::string, KeyCounts> KeyPool::counts() {
     return result;
 }
 
-void KeyPool::apply(const std::vector<StoredKey>& keys, const std::vector<KeyUsage>& usage) {
-    std::set<std::string_view> kept;
+void KeyPool::apply(const KeySet& changes) {
     std::set<std::string_view> fresh;
-    for (const StoredKey& stored : keys) {
+    for (const StoredKey& stored : changes.keys) {
         const auto provider = find_provider_index(stored.record.provider);
-        if (provider) {
-            const Applied applied = put(stored, *provider);
-            kept.insert(stored.record.id);
-            if (applied == Applied::kNew) {
-                fresh.insert(stored.record.id);
-            }
+        if (provider && put(stored, *provider) == Applied::kNew) {
+            fresh.insert(stored.record.id);
         }
     }
-    for (const KeyUsage& counted : usage) {
+    for (const KeyUsage& counted : changes.usage) {
         if (fresh.contains(counted.id)) {
             runtime().restore_usage(by_id_.find(counted.id)->second, counted);
         }
     }
-    for (auto entry = by_id_.begin(); entry != by_id_.end();) {
-        if (kept.contains(entry->first)) {
-            ++entry;
-            continue;
+    for (const std::string& id : changes.removed) {
+        const auto found = by_id_.find(id);
+        if (found != by_id_.end()) {
+            runtime().remove(found->second);
+            shelf_->put(found->second, nullptr);
+            records_[found->second] = KeyRecord{};
+            by_id_.erase(found);
         }
-        runtime().remove(entry->second);
-        shelf_->put(entry->second, nullptr);
-        records_[entry->second] = KeyRecord{};
-        entry = by_id_.erase(entry);
     }
 }
 

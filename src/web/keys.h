@@ -8,6 +8,7 @@
 #include "base/secret.h"
 #include "base/task.h"
 #include "web/key_runtime.h"
+#include "web/key_store.h"
 #include "web/key_types.h"
 #include "web/provider.h"
 
@@ -89,11 +90,11 @@ class KeyPool {
     // By provider, of those that have a key.
     std::map<std::string, KeyCounts> counts();
 
-    // Takes over what the store holds: for the next lease, new keys are there, changed ones are as
-    // they are now, and others are gone. A key that stays keeps what is known about how it fares.
-    // Keys of providers that this binary does not have are left out.
-    // `usage` is what was counted before this process: for keys that are new to it.
-    void apply(const std::vector<StoredKey>& keys, const std::vector<KeyUsage>& usage = {});
+    // Takes over what changed in the store: for the next lease, new keys are there, changed ones
+    // are as they are now, and removed ones are gone. A key that stays keeps what is known about
+    // how it fares; the usage is for keys that are new here. Keys of providers that this binary
+    // does not have are left out.
+    void apply(const KeySet& changes);
 
     std::size_t size() const { return by_id_.size(); }
     // Null when there is no key of that id. Valid until the next apply().

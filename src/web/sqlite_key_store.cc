@@ -16,8 +16,9 @@ using io::SqliteTransaction;
 using Vault = std::shared_ptr<const KeyVault>;
 
 // Instants are milliseconds since 1970. The digest recognises a key without its text; of a key that
-// was removed nothing else is kept. One row holds the revision, so that a poll reads one page, and
-// one says which secrets key everything was sealed with.
+// was removed only its id is kept besides. One row holds the revision, so that a poll reads one
+// page; `changed` is the revision of a row's last change, so that a change is read without the
+// rest. One row says which secrets key everything was sealed with.
 constexpr std::array kSchema = {
     io::SqliteMigration{R"sql(
         CREATE TABLE provider_key (
@@ -38,12 +39,17 @@ constexpr std::array kSchema = {
             sealed BLOB NOT NULL,
             used INTEGER NOT NULL DEFAULT 0,
             used_since INTEGER NOT NULL DEFAULT 0,
+            changed INTEGER NOT NULL,
             CHECK ((quota_limit IS NULL) = (quota_per IS NULL))
         ) STRICT, WITHOUT ROWID;
+        CREATE INDEX provider_key_changed ON provider_key (changed);
         CREATE TABLE removed_key (
             digest BLOB PRIMARY KEY CHECK (length(digest) = 32),
-            removed_at INTEGER NOT NULL
+            id TEXT NOT NULL,
+            removed_at INTEGER NOT NULL,
+            changed INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
+        CREATE INDEX removed_key_changed ON removed_key (changed);
         CREATE TABLE key_revision (
             row INTEGER PRIMARY KEY CHECK (row = 1),
             revision INTEGER NOT NULL
@@ -81,7 +87,7 @@ std::string_view bytes_of(const Sha256& digest) {
 constexpr std::string_view kSelect =
     "SELECT id, provider, label, account, last4, state, weight, max_in_flight, quota_limit,"
     " quota_per, engine_id, created_at, sealed, used, used_since"
-    " FROM provider_key ORDER BY created_at, id";
+    " FROM provider_key WHERE changed > ?1 ORDER BY created_at, id";
 constexpr std::string_view kSelectOne =
     "SELECT id, provider, label, account, last4, state, weight, max_in_flight, quota_limit,"
     " quota_per, engine_id, created_at FROM provider_key WHERE id = ?1";
@@ -107,8 +113,10 @@ KeyRecord read_record(const SqliteStatement& row) {
     return record;
 }
 
-Status bump_revision(SqliteConnection& db) {
-    return db.execute("UPDATE key_revision SET revision = revision + 1");
+// The revision of the change that this transaction makes.
+Result<std::int64_t> next_revision(SqliteConnection& db) {
+    TRY_STATUS(db.execute("UPDATE key_revision SET revision = revision + 1"));
+    return db.integer("SELECT revision FROM key_revision");
 }
 
 Error not_found() {
@@ -132,7 +140,7 @@ KeyRecord record_of(const NewKey& key, const Sha256& digest, WallTime now) {
 }
 
 Status insert_key(SqliteConnection& db, const KeyVault& vault, Random& random, const NewKey& key,
-                  const Sha256& digest, const KeyRecord& record) {
+                  const Sha256& digest, const KeyRecord& record, std::int64_t revision) {
     TRY(const std::int64_t kept, db.integer("SELECT count(*) FROM provider_key"));
     if (kept >= static_cast<std::int64_t>(kMaxKeys)) {
         return Error{
@@ -151,11 +159,12 @@ Status insert_key(SqliteConnection& db, const KeyVault& vault, Random& random, c
     TRY_STATUS(db.change(
         "INSERT INTO provider_key (id, provider, label, account, last4, state, weight,"
         " max_in_flight, quota_limit, quota_per, engine_id, created_at, digest, vault_key_id,"
-        " sealed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+        " sealed, changed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
+        "?15, ?16)",
         {record.id, record.provider, record.label, record.account, record.last4,
          to_string(record.state), record.weight, record.max_in_flight, limit, per, record.engine_id,
          to_stored(record.created_at), SqliteBlob{bytes_of(digest)}, vault.key_id(),
-         SqliteBlob{sealed}}));
+         SqliteBlob{sealed}, revision}));
     return {};
 }
 
@@ -181,8 +190,8 @@ Result<KeyRecord> add_in_transaction(SqliteConnection& db, const KeyVault& vault
     }
     TRY_STATUS(
         db.change("DELETE FROM removed_key WHERE digest = ?1", {SqliteBlob{bytes_of(digest)}}));
-    TRY_STATUS(insert_key(db, vault, random, key, digest, record));
-    TRY_STATUS(bump_revision(db));
+    TRY(const std::int64_t revision, next_revision(db));
+    TRY_STATUS(insert_key(db, vault, random, key, digest, record, revision));
     TRY_STATUS(transaction.commit());
     return record;
 }
@@ -190,6 +199,7 @@ Result<KeyRecord> add_in_transaction(SqliteConnection& db, const KeyVault& vault
 Result<std::size_t> seed_in_transaction(SqliteConnection& db, const KeyVault& vault, Random& random,
                                         const std::vector<NewKey>& keys, WallTime now) {
     TRY(auto transaction, db.begin(SqliteTransaction::Mode::kImmediate));
+    TRY(const std::int64_t revision, next_revision(db));  // of no account if nothing is added
     std::size_t added = 0;
     for (const NewKey& key : keys) {
         const Sha256 digest = vault.digest(key.provider, key.secret);
@@ -198,12 +208,11 @@ Result<std::size_t> seed_in_transaction(SqliteConnection& db, const KeyVault& va
         if (!kept && !removed) {
             // A millisecond apart, so that they stay in the order in which they are named.
             const KeyRecord record = record_of(key, digest, now + Millis(added));
-            TRY_STATUS(insert_key(db, vault, random, key, digest, record));
+            TRY_STATUS(insert_key(db, vault, random, key, digest, record, revision));
             added += 1;
         }
     }
     if (added > 0) {
-        TRY_STATUS(bump_revision(db));
         TRY_STATUS(transaction.commit());
     }
     return added;
@@ -233,6 +242,7 @@ Result<KeyRecord> patch_in_transaction(SqliteConnection& db, const std::string& 
     TRY(auto transaction, db.begin(SqliteTransaction::Mode::kImmediate));
     TRY(KeyRecord record, read_one(db, id));
     apply_patch(record, patch);
+    TRY(const std::int64_t revision, next_revision(db));
     std::optional<std::int64_t> limit;
     std::optional<std::string_view> per;
     if (record.quota) {
@@ -242,25 +252,24 @@ Result<KeyRecord> patch_in_transaction(SqliteConnection& db, const std::string& 
     TRY_STATUS(
         db.change("UPDATE provider_key SET state = ?2, label = ?3, account = ?4,"
                   " weight = ?5, max_in_flight = ?6, quota_limit = ?7, quota_per = ?8,"
-                  " engine_id = ?9 WHERE id = ?1",
+                  " engine_id = ?9, changed = ?10 WHERE id = ?1",
                   {id, to_string(record.state), record.label, record.account, record.weight,
-                   record.max_in_flight, limit, per, record.engine_id}));
-    TRY_STATUS(bump_revision(db));
+                   record.max_in_flight, limit, per, record.engine_id, revision}));
     TRY_STATUS(transaction.commit());
     return record;
 }
 
 Status remove_in_transaction(SqliteConnection& db, const std::string& id, WallTime now) {
     TRY(auto transaction, db.begin(SqliteTransaction::Mode::kImmediate));
+    TRY(const std::int64_t revision, next_revision(db));
     TRY_STATUS(
-        db.change("INSERT OR REPLACE INTO removed_key (digest, removed_at)"
-                  " SELECT digest, ?2 FROM provider_key WHERE id = ?1",
-                  {id, to_stored(now)}));
+        db.change("INSERT OR REPLACE INTO removed_key (digest, id, removed_at, changed)"
+                  " SELECT digest, id, ?2, ?3 FROM provider_key WHERE id = ?1",
+                  {id, to_stored(now), revision}));
     TRY(const std::int64_t removed, db.change("DELETE FROM provider_key WHERE id = ?1", {id}));
     if (removed == 0) {
         return not_found();
     }
-    TRY_STATUS(bump_revision(db));
     return transaction.commit();
 }
 
@@ -269,16 +278,12 @@ Result<std::uint64_t> read_revision(SqliteConnection& db) {
     return static_cast<std::uint64_t>(revision);
 }
 
-Result<KeySet> load_in_transaction(SqliteConnection& db, const KeyVault& vault) {
-    // One snapshot: a revision with another one's keys would hide a change.
-    TRY(auto transaction, db.begin(SqliteTransaction::Mode::kDeferred));
-    KeySet set;
-    TRY(set.revision, read_revision(db));
-    TRY(auto rows, db.query(kSelect));
+Status read_keys(SqliteConnection& db, const KeyVault& vault, std::uint64_t since, KeySet& set) {
+    TRY(auto rows, db.query(kSelect, {since}));
     for (;;) {
         TRY(const bool row, rows.next());
         if (!row) {
-            return set;
+            return {};
         }
         StoredKey key;
         key.record = read_record(rows);
@@ -296,6 +301,30 @@ Result<KeySet> load_in_transaction(SqliteConnection& db, const KeyVault& vault) 
         }
         set.keys.push_back(std::move(key));
     }
+}
+
+Status read_removed(SqliteConnection& db, std::uint64_t since, KeySet& set) {
+    TRY(auto rows, db.query("SELECT id FROM removed_key WHERE changed > ?1", {since}));
+    for (;;) {
+        TRY(const bool row, rows.next());
+        if (!row) {
+            return {};
+        }
+        set.removed.emplace_back(rows.text(0));
+    }
+}
+
+Result<KeySet> load_in_transaction(SqliteConnection& db, const KeyVault& vault,
+                                   std::uint64_t since) {
+    // One snapshot: a revision with another one's keys would hide a change.
+    TRY(auto transaction, db.begin(SqliteTransaction::Mode::kDeferred));
+    KeySet set;
+    TRY(set.revision, read_revision(db));
+    TRY_STATUS(read_keys(db, vault, since, set));
+    if (since > 0) {
+        TRY_STATUS(read_removed(db, since, set));
+    }
+    return set;
 }
 
 // The first to come says which secrets key this file belongs to; all others have to have the same.
@@ -392,8 +421,10 @@ Task<Status> SqliteKeyStore::remove(std::string id) {
     co_return co_await store_.run(std::move(work));
 }
 
-Task<Result<KeySet>> SqliteKeyStore::load() {
-    auto work = [vault = vault_](SqliteConnection& db) { return load_in_transaction(db, *vault); };
+Task<Result<KeySet>> SqliteKeyStore::load(std::uint64_t since) {
+    auto work = [vault = vault_, since](SqliteConnection& db) {
+        return load_in_transaction(db, *vault, since);
+    };
     co_return co_await store_.run(std::move(work));
 }
 

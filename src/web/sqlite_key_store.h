@@ -31,7 +31,7 @@ class SqliteKeyStore final : public KeyStore {
     Task<Result<std::size_t>> seed(std::vector<NewKey> keys) override;
     Task<Result<KeyRecord>> patch(std::string id, KeyPatch patch) override;
     Task<Status> remove(std::string id) override;
-    Task<Result<KeySet>> load() override;
+    Task<Result<KeySet>> load(std::uint64_t since) override;
     Task<Result<std::uint64_t>> revision() override;
     Task<Status> save_usage(std::vector<KeyUsage> usage) override;
 

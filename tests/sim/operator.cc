@@ -38,7 +38,7 @@ void Operator::randomise(web::KeyRecord& record) {
 
 void Operator::publish(const web::KeyRecord& record) {
     books_.put(record);
-    harness_.keys.apply(harness_.stored_keys);
+    harness_.apply_keys();
 }
 
 void Operator::add_key(std::string_view provider) {
@@ -74,7 +74,7 @@ void Operator::remove_key() {
     const std::size_t at = static_cast<std::size_t>(random_.below(harness_.stored_keys.size()));
     const std::string id = harness_.stored_keys[at].record.id;
     harness_.stored_keys.erase(harness_.stored_keys.begin() + static_cast<std::ptrdiff_t>(at));
-    harness_.keys.apply(harness_.stored_keys);
+    harness_.apply_keys({id});
     books_.remove(id);
 }
 

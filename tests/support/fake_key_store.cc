@@ -56,7 +56,7 @@ Task<Result<web::KeyRecord>> FakeKeyStore::add(web::NewKey key) {
         }
     }
     removed_.erase(fresh.record.id);
-    revision_ += 1;
+    changed_[fresh.record.id] = ++revision_;
     keys_.push_back(fresh);
     co_return fresh.record;
 }
@@ -89,7 +89,7 @@ Task<Result<web::KeyRecord>> FakeKeyStore::patch(std::string id, web::KeyPatch p
         record.max_in_flight = patch.max_in_flight.value_or(record.max_in_flight);
         record.quota = patch.quota.value_or(record.quota);
         record.engine_id = patch.engine_id.value_or(record.engine_id);
-        revision_ += 1;
+        changed_[id] = ++revision_;
         co_return record;
     }
     co_return not_found();
@@ -103,19 +103,29 @@ Task<Status> FakeKeyStore::remove(std::string id) {
         co_return not_found();
     }
     keys_.erase(found);
-    removed_.insert(id);
+    removed_[id] = ++revision_;
     usage_.erase(id);
-    revision_ += 1;
     co_return Status();
 }
 
-Task<Result<web::KeySet>> FakeKeyStore::load() {
+Task<Result<web::KeySet>> FakeKeyStore::load(std::uint64_t since) {
     CO_TRY_STATUS(check());
     web::KeySet set;
     set.revision = revision_;
-    set.keys = keys_;
-    for (const auto& [id, usage] : usage_) {
-        set.usage.push_back(usage);
+    for (const web::StoredKey& key : keys_) {
+        const auto usage = usage_.find(key.record.id);
+        if (changed_.at(key.record.id) <= since) {
+            continue;
+        }
+        set.keys.push_back(key);
+        if (usage != usage_.end()) {
+            set.usage.push_back(usage->second);
+        }
+    }
+    for (const auto& [id, revision] : removed_) {
+        if (since > 0 && revision > since) {
+            set.removed.push_back(id);
+        }
     }
     co_return set;
 }

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -22,7 +21,7 @@ class FakeKeyStore final : public web::KeyStore {
     Task<Result<std::size_t>> seed(std::vector<web::NewKey> keys) override;
     Task<Result<web::KeyRecord>> patch(std::string id, web::KeyPatch patch) override;
     Task<Status> remove(std::string id) override;
-    Task<Result<web::KeySet>> load() override;
+    Task<Result<web::KeySet>> load(std::uint64_t since) override;
     Task<Result<std::uint64_t>> revision() override;
     Task<Status> save_usage(std::vector<web::KeyUsage> usage) override;
 
@@ -35,7 +34,8 @@ class FakeKeyStore final : public web::KeyStore {
     const Clock& clock_;
     std::uint64_t revision_ = 0;
     std::vector<web::StoredKey> keys_;
-    std::set<std::string> removed_;
+    std::map<std::string, std::uint64_t> changed_;  // by id, the revision of the last change
+    std::map<std::string, std::uint64_t> removed_;  // the same
     std::map<std::string, web::KeyUsage> usage_;
 };
 

@@ -116,7 +116,14 @@ void WebHarness::add_key(std::string_view provider, std::string secret) {
     key.record.provider = provider;
     key.secret = Secret(std::move(secret));
     stored_keys.push_back(std::move(key));
-    keys.apply(stored_keys);
+    apply_keys();
+}
+
+void WebHarness::apply_keys(std::vector<std::string> removed) {
+    web::KeySet set;
+    set.keys = stored_keys;
+    set.removed = std::move(removed);
+    keys.apply(set);
 }
 
 web::KeyCounts WebHarness::key_counts(std::string_view provider) {

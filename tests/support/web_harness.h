@@ -41,6 +41,8 @@ class WebHarness {
     ~WebHarness();
 
     void add_key(std::string_view provider, std::string secret);
+    // What a store with `stored_keys` would say of them, and of some that it no longer has.
+    void apply_keys(std::vector<std::string> removed = {});
     web::KeyCounts key_counts(std::string_view provider);
     // The provider's next key is put to rest.
     void rest_key(std::string_view provider, web::KeyStatus status, Millis time);

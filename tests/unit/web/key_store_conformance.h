@@ -47,7 +47,9 @@ class KeyStoreConformance : public testing::Test {
         }
         return backend_.run(backend_.store().seed(std::move(keys))).value();
     }
-    KeySet load() { return backend_.run(backend_.store().load()).value(); }
+    KeySet load(std::uint64_t since = 0) {
+        return backend_.run(backend_.store().load(since)).value();
+    }
     std::uint64_t revision() { return backend_.run(backend_.second_store().revision()).value(); }
 
     Backend backend_;
@@ -126,7 +128,7 @@ TYPED_TEST_P(KeyStoreConformance, PatchesWhatIsNamed) {
     expected.quota = {};
     expected.max_in_flight = 2;
     EXPECT_EQ(*patched, expected);
-    EXPECT_EQ(this->backend_.run(this->backend_.second_store().load())->keys.at(0).record,
+    EXPECT_EQ(this->backend_.run(this->backend_.second_store().load(0))->keys.at(0).record,
               expected);
     const auto nobody = this->backend_.run(this->backend_.store().patch("nonesuch", patch));
     EXPECT_EQ(nobody.error().code, Code::kNotFound);
@@ -183,6 +185,33 @@ TYPED_TEST_P(KeyStoreConformance, TheRevisionTellsOfChanges) {
     EXPECT_NE(this->revision(), patched);
 }
 
+// Who knows a revision is told what changed since, and only that.
+TYPED_TEST_P(KeyStoreConformance, LoadsWhatChanged) {
+    const KeyRecord a = this->add(this->key("serper-secret-a"));
+    const KeyRecord b = this->add(this->key("serper-secret-b"));
+    const KeyRecord c = this->add(this->key("serper-secret-c"));
+    const std::uint64_t known = this->revision();
+    EXPECT_TRUE(this->load(known).keys.empty());
+    EXPECT_TRUE(this->load(known).removed.empty());
+    KeyPatch patch;
+    patch.weight = 2;
+    ASSERT_TRUE(this->backend_.run(this->backend_.store().patch(b.id, patch)).ok());
+    ASSERT_TRUE(this->backend_.run(this->backend_.store().remove(a.id)).ok());
+    const KeySet changes = this->load(known);
+    ASSERT_EQ(changes.keys.size(), 1u);
+    EXPECT_EQ(changes.keys[0].record.id, b.id);
+    EXPECT_EQ(changes.removed, std::vector<std::string>{a.id});
+    EXPECT_EQ(changes.revision, this->revision());
+    // A key that was removed and added again is there.
+    this->add(this->key("serper-secret-a"));
+    const KeySet again = this->load(known);
+    EXPECT_EQ(again.keys.size(), 2u);
+    EXPECT_TRUE(again.removed.empty());
+    EXPECT_EQ(this->load().keys.size(), 3u);
+    EXPECT_TRUE(this->load().removed.empty()) << "of a key that nobody knows";
+    EXPECT_NE(c.id, a.id);
+}
+
 // Counts of calls are kept with their period; those of a key that is gone are not.
 TYPED_TEST_P(KeyStoreConformance, KeepsUsage) {
     const KeyRecord record = this->add(this->key("serper-secret-1"));
@@ -202,6 +231,6 @@ TYPED_TEST_P(KeyStoreConformance, KeepsUsage) {
 REGISTER_TYPED_TEST_SUITE_P(KeyStoreConformance, KeepsWhatWasAdded, ASecretIsThereOnce,
                             RefusesWhatIsOutOfLimits, PatchesWhatIsNamed,
                             SeedsOnlyWhatNobodyDecidedAbout, Removes, TheRevisionTellsOfChanges,
-                            KeepsUsage);
+                            LoadsWhatChanged, KeepsUsage);
 
 }  // namespace sluice::web

@@ -133,7 +133,7 @@ TEST(SqliteKeyStoreTest, ADamagedRowIsNoticed) {
                     ->execute("UPDATE provider_key SET sealed = (SELECT sealed FROM "
                               "provider_key ORDER BY id LIMIT 1)")
                     .ok());
-    const auto set = backend.run(backend.store().load());
+    const auto set = backend.run(backend.store().load(0));
     ASSERT_FALSE(set.ok());
     EXPECT_EQ(set.error().code, Code::kUnavailable);
 }

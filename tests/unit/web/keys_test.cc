@@ -22,6 +22,12 @@ class KeyPoolTest : public testing::Test {
         stored.secret = Secret(std::move(secret));
         return stored;
     }
+    void apply(std::vector<StoredKey> keys, std::vector<std::string> removed = {}) {
+        KeySet set;
+        set.keys = std::move(keys);
+        set.removed = std::move(removed);
+        pool.apply(set);
+    }
     LeaseResult lease(std::vector<KeyIndex> tried = {}) {
         return std::get<LeaseResult>(pool.lease(serper, tried));
     }
@@ -36,7 +42,7 @@ class KeyPoolTest : public testing::Test {
 
 // A moved-from lease releases nothing: the count is right whichever object dies first.
 TEST_F(KeyPoolTest, MovedLeaseReleasesOnce) {
-    pool.apply({key("a", "secret-a")});
+    apply({key("a", "secret-a")});
     {
         KeyLease lease = must_lease();
         const KeyLease moved = std::move(lease);
@@ -47,7 +53,7 @@ TEST_F(KeyPoolTest, MovedLeaseReleasesOnce) {
 
 // A lease that is dropped teaches nothing; one that is settled gives its key back once.
 TEST_F(KeyPoolTest, OutcomesAreStatedOrAbsent) {
-    pool.apply({key("a", "secret-a")});
+    apply({key("a", "secret-a")});
     {
         const KeyLease dropped = must_lease();
     }
@@ -60,19 +66,19 @@ TEST_F(KeyPoolTest, OutcomesAreStatedOrAbsent) {
 // What the store says is in force for the next lease; a key that stays keeps its rest, and one that
 // goes while it is in use does no harm.
 TEST_F(KeyPoolTest, AppliesWhatTheStoreHolds) {
-    pool.apply({key("a", "secret-a"), key("t", "secret-t", "tavily"), key("x", "y", "nonesuch")});
+    apply({key("a", "secret-a"), key("t", "secret-t", "tavily"), key("x", "y", "nonesuch")});
     EXPECT_EQ(pool.size(), 2u);
     must_lease().settle(Outcome::kRateLimited, KeyRest{KeyStatus::kCooling, 5s, Reach::kKey});
     StoredKey labelled = key("a", "secret-a");
     labelled.record.label = "main";
-    pool.apply({labelled, key("b", "secret-b")});
+    apply({labelled, key("b", "secret-b")}, {"t", "unknown"});
     EXPECT_EQ(pool.find("a")->label, "main");
     EXPECT_EQ(pool.find("t"), nullptr);
     EXPECT_EQ(pool.counts_of(serper), (KeyCounts{.available = 1, .cooling = 1}));
     {
         const KeyLease lease = must_lease();
         EXPECT_EQ(lease.key().secret.reveal(), "secret-b");
-        pool.apply({});
+        apply({}, {"a", "b"});
         EXPECT_EQ(lease.key().secret.reveal(), "secret-b");
         EXPECT_EQ(std::get<NoKey>(this->lease()).why, NoKey::Why::kNone);
     }
@@ -84,7 +90,9 @@ TEST_F(KeyPoolTest, AppliesWhatTheStoreHolds) {
 TEST_F(KeyPoolTest, LeasesMayOutliveThePool) {
     const auto runtime = std::make_shared<MemoryKeyRuntime>(clock, RuntimeConfig{});
     auto short_lived = std::make_unique<KeyPool>(runtime);
-    short_lived->apply({key("a", "secret-a")});
+    KeySet set;
+    set.keys.push_back(key("a", "secret-a"));
+    short_lived->apply(set);
     {
         const auto start = short_lived->lease(serper, {});
         short_lived.reset();
@@ -95,7 +103,7 @@ TEST_F(KeyPoolTest, LeasesMayOutliveThePool) {
 
 // Explaining a search says which key it would take, and takes none.
 TEST_F(KeyPoolTest, PeekNamesTheNextKey) {
-    pool.apply({key("a", "secret-a"), key("b", "secret-b")});
+    apply({key("a", "secret-a"), key("b", "secret-b")});
     EXPECT_EQ(std::get<std::string>(pool.peek(serper, {})), "a");
     EXPECT_EQ(must_lease().key().id, "a");
 }
