@@ -25,6 +25,9 @@ std::string secrets_of(const io::ClientRequest& request) {
     for (const auto& [name, value] : request.secret_headers) {
         text += value.reveal();
     }
+    for (const auto& [name, value] : request.secret_query) {
+        text += value.reveal();
+    }
     return text;
 }
 
