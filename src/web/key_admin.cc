@@ -145,7 +145,14 @@ Task<Result<KeyTest>> KeyAdmin::test_here(std::string id) {
     SearchRequest request;
     request.query = QueryText(std::string(kTestQuery));
     request.max_results = 1;
-    const CallSite site{config->provider(provider.spec().name).base_url, clock_.wall_now()};
+    const ProviderSettings& settings = config->provider(provider.spec().name);
+    if (provider.spec().needs_engine && key->engine_id.empty() && settings.engine_id.empty()) {
+        KeyTest untested;
+        untested.detail = "it needs the id of a search engine: set its engine_id";
+        untested.outcome = Outcome::kSkippedCapability;
+        co_return untested;
+    }
+    const CallSite site{settings.base_url, clock_.wall_now(), settings.engine_id};
     io::ClientRequest call = provider.build(request, *key, site);
     call.deadline = begun + kTestTimeout;
     const Result<io::ClientResponse> response = co_await http_.send(std::move(call));

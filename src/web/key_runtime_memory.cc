@@ -236,7 +236,6 @@ void MemoryKeyRuntime::wake(Group& group, Instant now) {
     while (!group.resting.empty() && group.resting.begin()->first <= now) {
         const KeyIndex key = group.resting.begin()->second;
         unplace(key);
-        roll_quota(key, now);
         place(key, now);
     }
 }
@@ -416,11 +415,18 @@ void MemoryKeyRuntime::restore_usage(KeyIndex key, const KeyUsage& usage) {
 }
 
 std::vector<KeyUsage> MemoryKeyRuntime::take_changed_usage() {
+    const Instant now = clock_.now();
     std::vector<KeyUsage> result;
     for (const KeyIndex key : changed_usage_) {
         KeySlot& slot = slots_[key];
         if (!slot.usage_changed) {
             continue;  // removed since
+        }
+        if (now >= slot.quota_until) {
+            // What was counted belongs to a period that is over.
+            unplace(key);
+            roll_quota(key, now);
+            place(key, now);
         }
         slot.usage_changed = false;
         result.push_back({rules_[key].id, period_start(rules_[key]), slot.used});

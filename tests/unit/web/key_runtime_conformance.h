@@ -386,7 +386,17 @@ TEST_P(KeyRuntimeConformance, UsageSurvivesARestart) {
     EXPECT_EQ(health(again).used, 2);
     EXPECT_EQ(pick_none().why, web::NoKey::Why::kResting);
 
+    // Counted before midnight and asked for after it: no call of the new day.
+    runtime = nullptr;
+    restart({});
+    const auto late = runtime->add(limited());
+    settle(pick_key());
     clock.advance(24h);
+    const std::vector<web::KeyUsage> after_midnight = runtime->take_changed_usage();
+    ASSERT_EQ(after_midnight.size(), 1u);
+    EXPECT_EQ(after_midnight[0].used, 0);
+    EXPECT_EQ(health(late).used, 0);
+
     restart({});
     const auto next_day = runtime->add(limited());
     runtime->restore_usage(next_day, usage[0]);

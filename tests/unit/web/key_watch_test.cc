@@ -95,6 +95,20 @@ TEST_F(KeyWatchTest, OutlivesTheStore) {
     EXPECT_EQ(store.usage_writes, 1u);
 }
 
+// Counts that could not be written are not lost: they are written with the next.
+TEST_F(KeyWatchTest, CountsAreWrittenWhenTheStoreIsBack) {
+    add_elsewhere("serper-secret-1");
+    h.run_for(2s);
+    h.search(h.request("one"));
+    store.away = true;
+    EXPECT_FALSE(test::run_task(h.io, h.clock, watch.save_usage()).ok());
+    store.away = false;
+    EXPECT_TRUE(test::run_task(h.io, h.clock, watch.save_usage()).ok());
+    const auto set = test::run_task(h.io, h.clock, store.load(0));
+    ASSERT_EQ(set->usage.size(), 1u);
+    EXPECT_EQ(set->usage[0].used, 1);
+}
+
 // What was used counts after a restart; nothing is written while nothing is used.
 TEST_F(KeyWatchTest, CountsOutliveTheProcess) {
     add_elsewhere("serper-secret-1", KeyQuota{2, KeyQuota::Per::kDay});
