@@ -126,11 +126,12 @@ class TtlCache {
         return swept;
     }
 
-    // The value that is kept under `key`, if it is still `value`, occupies `cost_bytes` from now
-    // on.
-    Dropped recost(const Key& key, const Value& value, std::size_t cost_bytes) {
+    // The value that is kept under `key`, if `is_it(const Value&)` accepts it, occupies
+    // `cost_bytes` from now on.
+    template <class IsIt>
+    Dropped recost(const Key& key, std::size_t cost_bytes, IsIt&& is_it) {
         const Timed* entry = map_.peek(key);
-        if (entry == nullptr || entry->value != value) {
+        if (entry == nullptr || !is_it(entry->value)) {
             return {};
         }
         return map_.recost(key, with_overhead(cost_bytes));
@@ -242,11 +243,12 @@ class ShardedTtlCache {
     std::size_t largest_cost_bytes() const { return shards_.front()->cache.largest_cost_bytes(); }
 
     // See TtlCache::recost().
-    void recost(const Key& key, const Value& value, std::size_t cost_bytes) {
+    template <class IsIt>
+    void recost(const Key& key, std::size_t cost_bytes, IsIt&& is_it) {
         Shard& shard = shard_of(key);
         Dropped dropped;
         const std::lock_guard lock(shard.mutex);
-        dropped = shard.cache.recost(key, value, cost_bytes);
+        dropped = shard.cache.recost(key, cost_bytes, is_it);
     }
 
     // True if it was there.

@@ -143,10 +143,9 @@ CodedBody splice_gzip(std::string_view lead, const HttpBody& body) {
 
     const auto* const lead_bytes = reinterpret_cast<const Bytef*>(lead.data());
     const uLong lead_crc = crc32_z(crc32_z(0, nullptr, 0), lead_bytes, lead.size());
-    const uLong crc =
-        crc32_combine(lead_crc, encoded.crc32, static_cast<z_off_t>(body.bytes().size()));
+    const uLong crc = crc32_combine(lead_crc, encoded.crc32, static_cast<z_off_t>(body.size()));
     append_little_endian(coded.after, crc, 4);
-    append_little_endian(coded.after, lead.size() + body.bytes().size(), 4);
+    append_little_endian(coded.after, lead.size() + body.size(), 4);
     return coded;
 }
 

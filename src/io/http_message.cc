@@ -116,10 +116,50 @@ HttpBody::HttpBody(std::string bytes)
 
 HttpBody::~HttpBody() = default;
 
+std::shared_ptr<const HttpBody> HttpBody::packed(std::string_view bytes) {
+    SLUICE_ASSERT(!bytes.empty());
+    auto body = std::make_shared<HttpBody>(std::string());
+    body->packed_size_ = bytes.size();
+    std::call_once(body->encodings_->zstd_once, [&] {
+        body->encodings_->zstd.data = zstd_frame(bytes);
+        body->encodings_->zstd.crc32 = checksum(bytes);
+    });
+    return body;
+}
+
+std::shared_ptr<const HttpBody> HttpBody::unpacked(std::shared_ptr<const HttpBody> body) {
+    return body->is_packed() ? std::make_shared<const HttpBody>(body->unpack()) : body;
+}
+
+std::string_view HttpBody::bytes() const {
+    SLUICE_ASSERT(!is_packed());
+    return bytes_;
+}
+
+std::size_t HttpBody::memory_bytes() const {
+    const std::size_t own = sizeof(HttpBody) + sizeof(Encodings);
+    if (is_packed()) {
+        return own + 2 * encodings_->zstd.data.capacity();
+    }
+    return own + bytes_.capacity() + bytes_.size() / 2;
+}
+
+std::string HttpBody::unpack() const {
+    const std::string& frame = encodings_->zstd.data;
+    std::string plain;
+    plain.resize(packed_size_);
+    const std::size_t size =
+        ZSTD_decompress(plain.data(), plain.size(), frame.data(), frame.size());
+    SLUICE_ASSERT(size == packed_size_);
+    return plain;
+}
+
 const HttpBody::Encoded& HttpBody::gzip() const {
     std::call_once(encodings_->gzip_once, [this] {
-        encodings_->gzip.data = raw_deflate(bytes_);
-        encodings_->gzip.crc32 = checksum(bytes_);
+        const std::string own = is_packed() ? unpack() : std::string();
+        const std::string_view plain = is_packed() ? own : bytes_;
+        encodings_->gzip.data = raw_deflate(plain);
+        encodings_->gzip.crc32 = checksum(plain);
     });
     return encodings_->gzip;
 }

@@ -7,6 +7,7 @@
 #include "base/task.h"
 #include "io/address.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -54,7 +55,19 @@ class HttpBody {
     HttpBody(const HttpBody&) = delete;
     HttpBody& operator=(const HttpBody&) = delete;
 
-    std::string_view bytes() const { return bytes_; }
+    // A body that holds `bytes` compressed only. Clients that take zstd are sent what is held; for
+    // others it is unpacked each time, at about a gigabyte a second.
+    static std::shared_ptr<const HttpBody> packed(std::string_view bytes);
+    // `body` with its plain bytes: itself, or for a packed one a body of its own.
+    static std::shared_ptr<const HttpBody> unpacked(std::shared_ptr<const HttpBody> body);
+
+    bool is_packed() const { return packed_size_ > 0; }
+    // Not of a packed body: asserted.
+    std::string_view bytes() const;
+    // Of the plain bytes.
+    std::size_t size() const { return is_packed() ? packed_size_ : bytes_.size(); }
+    // What it occupies, with room for the compressed forms that clients may ask for.
+    std::size_t memory_bytes() const;
 
     struct Encoded {
         std::string data;         // gzip: a raw DEFLATE stream that ends; zstd: one frame
@@ -65,7 +78,10 @@ class HttpBody {
 
  private:
     struct Encodings;
+    std::string unpack() const;
+
     std::string bytes_;
+    std::size_t packed_size_ = 0;  // of the plain bytes of a packed body; else 0
     std::unique_ptr<Encodings> encodings_;
 };
 

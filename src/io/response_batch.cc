@@ -110,20 +110,20 @@ Body plain_body(HttpResponse&& response) {
     Body body;
     body.pieces.before = std::move(response.lead);
     if (response.body) {
-        body.pieces.shared = response.body->bytes();
-        body.owner = std::move(response.body);
+        body.owner = HttpBody::unpacked(std::move(response.body));
+        body.pieces.shared = body.owner->bytes();
     }
     return body;
 }
 
 // Where little or nothing is shared, the memo would not help: the whole body is compressed as one.
 void join_small_shared_part(HttpResponse& response) {
-    if (response.body && response.body->bytes().size() >= ResponseBatch::kCompressFrom) {
+    if (response.body && response.body->size() >= ResponseBatch::kCompressFrom) {
         return;
     }
     std::string whole = std::move(response.lead);
     if (response.body) {
-        whole.append(response.body->bytes());
+        whole.append(HttpBody::unpacked(response.body)->bytes());
     }
     response.lead.clear();
     response.body = std::make_shared<const HttpBody>(std::move(whole));
@@ -131,13 +131,17 @@ void join_small_shared_part(HttpResponse& response) {
 
 Body choose_body(HttpResponse&& response, const AnswerContext& context) {
     const std::size_t plain_size =
-        response.lead.size() + (response.body ? response.body->bytes().size() : 0);
-    if (plain_size == 0 || plain_size > ResponseBatch::kCompressUpTo ||
-        has_content_encoding(response.headers)) {
+        response.lead.size() + (response.body ? response.body->size() : 0);
+    if (plain_size == 0 || has_content_encoding(response.headers)) {
         return plain_body(std::move(response));
     }
     const bool worth_it = plain_size >= ResponseBatch::kCompressFrom;
     const CodingChoice choice = choose_coding(context.request_fields);
+    const bool is_made =
+        choice.coding == Coding::kZstd && response.body && response.body->is_packed();
+    if (plain_size > ResponseBatch::kCompressUpTo && !is_made) {
+        return plain_body(std::move(response));
+    }
     if (choice.coding == Coding::kIdentity || (!worth_it && !choice.identity_refused)) {
         Body body = plain_body(std::move(response));
         body.varies = worth_it;

@@ -50,7 +50,8 @@ class ResponseBatch {
 
     // Bodies at least this long are compressed for clients that take it.
     static constexpr std::size_t kCompressFrom = 1024;
-    // Longer ones are not: that would hold up the thread's other connections.
+    // Longer ones are not, unless they are compressed already: that would hold up the thread's
+    // other connections.
     static constexpr std::size_t kCompressUpTo = 1024 * 1024;
 
     // Appends the answer in wire format and returns its size in bytes.

@@ -15,7 +15,9 @@ AnswerCache::AnswerCache(const CacheConfig& config, const obs::Log& log, obs::Me
       entries_(guard::TtlCacheLimits{config.max_entries, config.answers_bytes(),
                                      guard::Admission::kByFrequency}),
       store_(metrics.counter(kCacheEvents, {"store"})),
-      too_large_(metrics.counter(kCacheEvents, {"too_large"})) {
+      too_large_(metrics.counter(kCacheEvents, {"too_large"})),
+      plain_bytes_(metrics.counter(kCacheCompressed, {"plain"})),
+      packed_bytes_(metrics.counter(kCacheCompressed, {"kept"})) {
     const auto sampled = [&](const obs::MetricSpec& spec, auto Size::* member,
                              const std::vector<std::string>& labels) {
         metrics.sampled(spec, labels,
@@ -60,6 +62,17 @@ bool AnswerCache::publish(const Fingerprint& key, std::shared_ptr<const SearchAn
         warn_of_eviction(now);
     }
     return put.kept;
+}
+
+void AnswerCache::settle(const SearchAnswer& answer, const io::HttpBody& body) {
+    if (body.is_packed()) {
+        plain_bytes_.add(static_cast<double>(body.size()));
+        packed_bytes_.add(static_cast<double>(body.zstd().data.size()));
+    }
+    if (answer.cache_key()) {
+        entries_.recost(*answer.cache_key(), answer.memory_bytes(),
+                        [&answer](const auto& kept) { return kept.get() == &answer; });
+    }
 }
 
 void AnswerCache::warn_of_size(std::size_t bytes, Instant now) {

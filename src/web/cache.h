@@ -42,6 +42,9 @@ class AnswerCache {
     bool publish(const Fingerprint& key, std::shared_ptr<const SearchAnswer> answer,
                  const CacheConfig& config, Instant now);
 
+    // The body of an answer has been made: what it is charged changes to what it occupies now.
+    void settle(const SearchAnswer& answer, const io::HttpBody& body);
+
     // Whether anything is ever kept.
     bool enabled() const { return enabled_; }
 
@@ -66,6 +69,8 @@ class AnswerCache {
         entries_;
     obs::Counter store_;
     obs::Counter too_large_;
+    obs::Counter plain_bytes_;
+    obs::Counter packed_bytes_;
     // When each warning may be given again.
     Instant next_size_warning_{};
     Instant next_eviction_warning_{};

@@ -27,6 +27,7 @@ struct CacheConfig {
     std::size_t max_entries = 2'000'000;
     bool provider_results_enabled = true;  // keep what providers answered, beneath the answers
 
+    std::size_t compress_over_bytes = 16 * 1024;  // finished answers that are larger
     // Searches whose callers have all left that may finish what is paid for, to be kept.
     std::size_t max_unattended = 8;
 

@@ -119,6 +119,13 @@ const MetricSpec kCacheEvictions{
     "Entries that went for want of room, by cache: answers, results (of providers, beneath them).",
     {"cache"}};
 
+const MetricSpec kCacheCompressed{
+    MetricType::kCounter,
+    "sluice_web_cache_compressed_bytes_total",
+    "Finished answers that were kept compressed: their size (plain) and what is left of it (kept); "
+    "the quotient is the ratio.",
+    {"form"}};
+
 const MetricSpec kCacheRefusals{
     MetricType::kCounter,
     "sluice_web_cache_refusals_total",

@@ -27,6 +27,7 @@ extern const obs::MetricSpec kSearches;            // sluice_web_searches_total{
 extern const obs::MetricSpec kCacheBytes;          // sluice_web_cache_bytes
 extern const obs::MetricSpec kCacheEntries;        // sluice_web_cache_entries
 extern const obs::MetricSpec kCacheEvictions;      // sluice_web_cache_evictions_total{cache}
+extern const obs::MetricSpec kCacheCompressed;     // sluice_web_cache_compressed_bytes_total{form}
 extern const obs::MetricSpec kCacheRefusals;       // sluice_web_cache_refusals_total{cache}
 extern const obs::MetricSpec kResultCacheEvents;   // sluice_web_result_cache_events_total{event}
 extern const obs::MetricSpec kResultCacheBytes;    // sluice_web_result_cache_bytes

@@ -274,6 +274,7 @@ Task<Result<Search::SharedResult>> Search::fly(Missed missed, guard::Stake* stak
     // Remembered before anybody is told, so that whoever asks next finds it.
     auto* found = std::get_if<Found>(&result);
     if (found != nullptr && !found->degraded && stake != nullptr) {
+        found->answer->prepare_to_keep(missed.key, config->cache.compress_over_bytes);
         found->stored = cache_.publish(missed.key, found->answer, config->cache, clock_.now());
         if (found->stored && !stake->is_attended()) {
             counters_->salvaged.add();
@@ -311,6 +312,15 @@ Task<Explanation> Search::look_ahead(SearchRequest request) {
     const Surroundings in{providers_, keys_, budgets_, results_, clock_, *config};
     explanation.route = explain_route(in, request);
     co_return explanation;
+}
+
+std::shared_ptr<const io::HttpBody> Search::body_of(const SearchAnswer& answer, Door door,
+                                                    Renderer render) {
+    SearchAnswer::Body body = answer.body_for(door, render);
+    if (body.is_new) {
+        cache_.settle(answer, *body.bytes);
+    }
+    return std::move(body.bytes);
 }
 
 Search::Purged Search::purge_cache() {

@@ -71,6 +71,12 @@ class Search {
     std::variant<Error, Task<Explanation>> explain(SearchRequest request,
                                                    const access::Credentials& credentials);
 
+    // Any thread. The finished body of an answer that was served, for `door`; see
+    // SearchAnswer::body_for().
+    using Renderer = std::string (*)(const SearchAnswer&);
+    std::shared_ptr<const io::HttpBody> body_of(const SearchAnswer& answer, Door door,
+                                                Renderer render);
+
     struct Purged {
         std::size_t answers = 0;
         std::size_t results = 0;  // of providers, beneath the answers

@@ -21,11 +21,10 @@ Task<StrategyResult> run_strategy(const SearchWork& work) {
     SLUICE_ASSERT(false && "a Strategy outside its enumeration");
 }
 
-std::shared_ptr<const SearchAnswer> make_answer(const SearchRequest& request,
-                                                std::string_view provider,
-                                                std::shared_ptr<const ProviderAnswer> found) {
-    return std::make_shared<const SearchAnswer>(std::string(request.query.reveal()), request.lane,
-                                                std::string(provider), std::move(found));
+std::shared_ptr<SearchAnswer> make_answer(const SearchRequest& request, std::string_view provider,
+                                          std::shared_ptr<const ProviderAnswer> found) {
+    return std::make_shared<SearchAnswer>(std::string(request.query.reveal()), request.lane,
+                                          std::string(provider), std::move(found));
 }
 
 }  // namespace sluice::web

@@ -61,7 +61,7 @@ struct SearchWork {
 
 // What a strategy found, shared by everybody who waited for it.
 struct Found {
-    std::shared_ptr<const SearchAnswer> answer;
+    std::shared_ptr<SearchAnswer> answer;
     std::vector<Attempt> attempts;
     bool degraded = false;  // something is missing that a provider would have given: not to be kept
     Millis queued{};        // waited for a place in the lane
@@ -84,8 +84,7 @@ using StrategyResult = std::variant<Found, Failure>;
 Task<StrategyResult> run_strategy(const SearchWork& work);
 
 // The answer of one provider as it is shared and kept.
-std::shared_ptr<const SearchAnswer> make_answer(const SearchRequest& request,
-                                                std::string_view provider,
-                                                std::shared_ptr<const ProviderAnswer> found);
+std::shared_ptr<SearchAnswer> make_answer(const SearchRequest& request, std::string_view provider,
+                                          std::shared_ptr<const ProviderAnswer> found);
 
 }  // namespace sluice::web

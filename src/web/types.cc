@@ -7,24 +7,12 @@
 namespace sluice::web {
 namespace {
 
-// Names, quotes and numbers around the texts of one hit when it is rendered.
-constexpr std::size_t kRenderedHitFrame = 160;
-// The same for one line on a constraint.
-constexpr std::size_t kRenderedConstraintFrame = 60;
-
 std::shared_ptr<const ProviderAnswer> shared_fields(std::optional<std::string> answer,
                                                     std::vector<Hit> hits) {
     auto found = std::make_shared<ProviderAnswer>();
     found->answer = std::move(answer);
     found->hits = std::move(hits);
     return found;
-}
-
-std::size_t text_bytes(const Hit& hit) {
-    const std::size_t origins = hit.origins.size() * sizeof(HitOrigin);
-    return origins + hit.url.size() + hit.title.size() + hit.snippet.size() + hit.content.size() +
-           hit.provider.size() + hit.site.size() +
-           (hit.published_at ? hit.published_at->size() : 0);
 }
 
 }  // namespace
@@ -129,9 +117,10 @@ SearchAnswer::SearchAnswer(std::string query, Lane lane, std::string provider,
     : query_(std::move(query)),
       lane_(lane),
       provider_(std::move(provider)),
-      found_(std::move(found)) {
-    SLUICE_ASSERT(found_ != nullptr);
-}
+      made_at_(found->made_at),
+      keep_until_(found->keep_until),
+      found_(std::move(found)),
+      cost_(own_bytes() + found_->memory_bytes()) {}
 
 SearchAnswer::SearchAnswer(std::string query, Lane lane, std::string provider,
                            std::optional<std::string> answer, std::vector<Hit> hits)
@@ -139,51 +128,62 @@ SearchAnswer::SearchAnswer(std::string query, Lane lane, std::string provider,
                    shared_fields(std::move(answer), std::move(hits))) {}
 
 const std::optional<std::string>& SearchAnswer::answer() const {
+    SLUICE_ASSERT(found_ != nullptr);
     return found_->answer;
 }
 
 const std::vector<Hit>& SearchAnswer::hits() const {
+    SLUICE_ASSERT(found_ != nullptr);
     return found_->hits;
 }
 
 const std::vector<Honoured>& SearchAnswer::constraints() const {
+    SLUICE_ASSERT(found_ != nullptr);
     return found_->constraints;
 }
 
-Instant SearchAnswer::made_at() const {
-    return found_->made_at;
+void SearchAnswer::prepare_to_keep(const Sha256& key, std::size_t pack_over) {
+    cache_key_ = key;
+    pack_over_ = pack_over;
 }
 
-Instant SearchAnswer::keep_until() const {
-    return found_->keep_until;
-}
-
-std::shared_ptr<const io::HttpBody> SearchAnswer::body_for(
+SearchAnswer::Body SearchAnswer::body_for(
     Door door, const std::function<std::string(const SearchAnswer&)>& render) const {
     const auto index = static_cast<std::size_t>(door);
     SLUICE_ASSERT(index < kDoorCount);
     Rendered& rendered = rendered_[index];
     // Not std::call_once: an initialiser that throws hangs the next caller under ThreadSanitizer.
-    if (!rendered.ready.load(std::memory_order_acquire)) {
-        const std::lock_guard lock(rendered.mutex);
-        if (!rendered.ready.load(std::memory_order_relaxed)) {
-            rendered.body = std::make_shared<const io::HttpBody>(render(*this));
-            rendered.ready.store(true, std::memory_order_release);
-        }
+    if (rendered.ready.load(std::memory_order_acquire)) {
+        return {rendered.body, false};
     }
-    return rendered.body;
+    const std::lock_guard lock(rendered.mutex);
+    if (rendered.ready.load(std::memory_order_relaxed)) {
+        return {rendered.body, false};
+    }
+    rendered.body = finish(render(*this));
+    cost_.fetch_add(rendered.body->memory_bytes(), std::memory_order_relaxed);
+    if (doors_left_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        cost_.fetch_sub(found_->memory_bytes(), std::memory_order_relaxed);
+        found_.reset();
+    }
+    rendered.ready.store(true, std::memory_order_release);
+    return {rendered.body, true};
+}
+
+std::shared_ptr<const io::HttpBody> SearchAnswer::finish(std::string bytes) const {
+    if (bytes.size() > pack_over_) {
+        return io::HttpBody::packed(bytes);
+    }
+    bytes.shrink_to_fit();
+    return std::make_shared<const io::HttpBody>(std::move(bytes));
+}
+
+std::size_t SearchAnswer::own_bytes() const {
+    return sizeof(SearchAnswer) + query_.capacity() + provider_.capacity();
 }
 
 std::size_t SearchAnswer::memory_bytes() const {
-    std::size_t texts = query_.size() + provider_.size() + (answer() ? answer()->size() : 0);
-    for (const Hit& hit : hits()) {
-        texts += text_bytes(hit);
-    }
-    for (const Honoured& honoured : constraints()) {
-        texts += honoured.constraint.size() + honoured.provider.size() + kRenderedConstraintFrame;
-    }
-    return sizeof(SearchAnswer) + constraints().size() * sizeof(Honoured) + 2 * texts +
-           hits().size() * (sizeof(Hit) + kRenderedHitFrame);
+    return cost_.load(std::memory_order_relaxed);
 }
 
 }  // namespace sluice::web

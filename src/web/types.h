@@ -3,6 +3,7 @@
 
 #include "access/spending.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/hit.h"
 #include "base/result.h"
 #include "base/secret.h"
@@ -14,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -151,7 +153,8 @@ inline constexpr std::size_t kDoorCount = 1;
 
 // An answer as it is cached: immutable, shared between threads. It holds nothing of one request
 // (no id, no times, no attempts). Each door's finished body is made once, by the first request that
-// needs it, and lives as long as the answer.
+// needs it, and lives as long as the answer. The fields live until the last door has its body: an
+// answer in the cache is finished bytes, not those and the fields too.
 class SearchAnswer {
  public:
     // `found` is not null; it may be shared with the cache of results.
@@ -163,28 +166,49 @@ class SearchAnswer {
     const std::string& query() const { return query_; }
     Lane lane() const { return lane_; }
     const std::string& provider() const { return provider_; }
+    // The fields: for who made the answer, and for `render` in body_for(). Asserted to be there.
     const std::optional<std::string>& answer() const;
     const std::vector<Hit>& hits() const;
     // How each constraint of the request was honoured, and by whom.
     const std::vector<Honoured>& constraints() const;
     // When the provider gave it; of several, the first. Instant{}: just now.
-    Instant made_at() const;
+    Instant made_at() const { return made_at_; }
     // No cache holds it for longer; Instant::max(): as long as it likes.
-    Instant keep_until() const;
+    Instant keep_until() const { return keep_until_; }
 
+    // Where a cache will keep it, so that what it costs there can be corrected when its body is
+    // made. A body larger than `pack_over` bytes will be kept compressed. Before it is shared.
+    void prepare_to_keep(const Sha256& key, std::size_t pack_over);
+    // Nothing: no cache was to keep it.
+    const std::optional<Sha256>& cache_key() const { return cache_key_; }
+
+    struct Body {
+        std::shared_ptr<const io::HttpBody> bytes;
+        bool is_new = false;  // made by this call, so that memory_bytes() has changed
+    };
     // The finished body for `door`; `render` is called if it is not there yet. An exception from it
     // reaches the caller, and the next one tries again.
-    std::shared_ptr<const io::HttpBody> body_for(
-        Door door, const std::function<std::string(const SearchAnswer&)>& render) const;
+    Body body_for(Door door, const std::function<std::string(const SearchAnswer&)>& render) const;
 
-    // What this answer costs in a cache: its texts, twice (once as fields, once rendered).
+    // What this answer costs in a cache: its fields while it has them, and its bodies.
     std::size_t memory_bytes() const;
 
  private:
+    std::shared_ptr<const io::HttpBody> finish(std::string bytes) const;
+    std::size_t own_bytes() const;
+
     std::string query_;
     Lane lane_;
     std::string provider_;
-    std::shared_ptr<const ProviderAnswer> found_;
+    const Instant made_at_;
+    const Instant keep_until_;
+    std::optional<Sha256> cache_key_;
+    std::size_t pack_over_ = std::numeric_limits<std::size_t>::max();
+    // The fields, until doors_left_ is 0: changed by the last door to render, which nobody renders
+    // beside.
+    mutable std::shared_ptr<const ProviderAnswer> found_;
+    mutable std::atomic<std::size_t> doors_left_ = kDoorCount;
+    mutable std::atomic<std::size_t> cost_;
     struct Rendered {
         std::atomic<bool> ready = false;
         std::mutex mutex;                          // held while rendering

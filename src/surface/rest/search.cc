@@ -84,7 +84,8 @@ void write_origins(JsonWriter& json, const std::vector<HitOrigin>& origins) {
 }
 
 // The lead holds what belongs to this request; the shared body follows it as one JSON text.
-io::HttpResponse render(const web::Served& served, const RequestFacts& facts, Instant now) {
+io::HttpResponse render(const web::Served& served, const RequestFacts& facts, Instant now,
+                        web::Search& search) {
     io::HttpResponse response;
     response.headers.reserve(kJsonHeaders.size() + kCacheHeaderBytes);
     response.headers = kJsonHeaders;
@@ -108,7 +109,7 @@ io::HttpResponse render(const web::Served& served, const RequestFacts& facts, In
     }
     json.end_object();
     response.lead.back() = ',';  // in place of the brace that closes it
-    response.body = served.answer->body_for(web::Door::kRest, render_shared);
+    response.body = search.body_of(*served.answer, web::Door::kRest, render_shared);
     return response;
 }
 
@@ -129,16 +130,18 @@ io::HttpResponse render(const web::Failure& failure, const RequestFacts& facts) 
     return response;
 }
 
-io::HttpResponse render(const web::SearchReply& reply, const RequestFacts& facts, Instant now) {
+io::HttpResponse render(const web::SearchReply& reply, const RequestFacts& facts, Instant now,
+                        web::Search& search) {
     if (const auto* served = std::get_if<web::Served>(&reply)) {
-        return render(*served, facts, now);
+        return render(*served, facts, now, search);
     }
     return render(std::get<web::Failure>(reply), facts);
 }
 
-Task<io::HttpResponse> finish(Task<web::SearchReply> work, RequestFacts facts, const Clock& clock) {
+Task<io::HttpResponse> finish(Task<web::SearchReply> work, RequestFacts facts, const Clock& clock,
+                              web::Search& search) {
     const web::SearchReply reply = co_await std::move(work);
-    co_return render(reply, facts, clock.now());
+    co_return render(reply, facts, clock.now(), search);
 }
 
 Task<io::HttpResponse> finish_explaining(Task<web::Explanation> work, RequestId id) {
@@ -195,9 +198,9 @@ io::HttpReply SearchDoor::serve(Result<web::SearchRequest> parsed, const io::Htt
     web::SearchStart start =
         search_.answer(std::move(*parsed), access_.credentials_of(request), request.context);
     if (const auto* reply = std::get_if<web::SearchReply>(&start)) {
-        return render(*reply, facts, clock_.now());
+        return render(*reply, facts, clock_.now(), search_);
     }
-    return finish(std::get<Task<web::SearchReply>>(std::move(start)), facts, clock_);
+    return finish(std::get<Task<web::SearchReply>>(std::move(start)), facts, clock_, search_);
 }
 
 io::HttpReply SearchDoor::explain(web::SearchRequest parsed, const io::HttpRequest& request) {

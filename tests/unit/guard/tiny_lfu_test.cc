@@ -241,11 +241,12 @@ TEST(TtlCache, ARecostedValueIsChargedAnew) {
     Cache cache(TtlCacheLimits{10, 10'000});
     const auto value = std::make_shared<int>(1);
     cache.put(1, value, 1'000, Lifetime{10s, 0s}, Instant{1h});
-    cache.recost(1, std::make_shared<int>(1), 10);
+    const auto is_it = [&value](const auto& kept) { return kept == value; };
+    cache.recost(1, 10, [](const auto&) { return false; });
     EXPECT_EQ(cache.stats().bytes, 1'000 + Cache::kEntryOverheadBytes);
-    cache.recost(1, value, 10);
+    cache.recost(1, 10, is_it);
     EXPECT_EQ(cache.stats().bytes, 10 + Cache::kEntryOverheadBytes);
-    cache.recost(1, value, 20'000);
+    cache.recost(1, 20'000, is_it);
     EXPECT_EQ(cache.stats().entries, 0u);
 }
 

@@ -1,6 +1,7 @@
 // Choosing a content coding, and bodies that are compressed behind a part that differs.
 #include "io/content_coding.h"
 
+#include "io/response_batch.h"
 #include "server_fixture.h"
 
 #include <gtest/gtest.h>
@@ -214,6 +215,36 @@ TEST(ContentCoding, ReachesTheClient) {
         const auto head = client.read_head();
         ASSERT_TRUE(head) << c.name;
         EXPECT_EQ(head->header("Content-Length"), std::to_string(response->body.size())) << c.name;
+    }
+}
+
+// Protects: a body that is kept compressed reaches every client whole, behind the lead of its own
+// request; whoever takes zstd gets the very bytes that are kept, however large they are.
+TEST(ContentCoding, APackedBodyIsSentInEveryCoding) {
+    const std::string lead = R"({"request_id":"1",)";
+    const std::string text = text_of(std::size_t{3} * 1024 * 1024);
+    const auto body = io::HttpBody::packed(text);
+    EXPECT_EQ(body->size(), text.size());
+    EXPECT_LT(body->memory_bytes(), text.size());
+    EXPECT_EQ(gunzip(joined(io::splice_gzip(lead, *body))), lead + text);
+    const io::CodedBody zstd = io::splice_zstd(lead, *body);
+    EXPECT_EQ(unzstd(joined(zstd)), lead + text);
+    EXPECT_EQ(zstd.shared.data(), body->zstd().data.data());
+    EXPECT_EQ(io::HttpBody::unpacked(body)->bytes(), text);
+
+    for (const std::string accept : {"", "gzip", "zstd"}) {
+        io::HttpResponse response;
+        response.headers = "Content-Type: application/json\r\n";
+        response.lead = lead;
+        response.body = body;
+        const std::vector<io::HeaderField> fields = {{"Accept-Encoding", accept}};
+        io::AnswerContext context{.date_line = {}, .request_id = "1"};
+        context.request_fields = fields;
+        io::ResponseBatch batch;
+        const std::size_t size = batch.add(std::move(response), context);
+        const bool as_it_is = accept == "zstd";
+        EXPECT_EQ(size < text.size() / 2, as_it_is)
+            << "more than a megabyte is compressed for nobody, but sent compressed where it is";
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include "request.h"
 #include "support/web_harness.h"
+#include "web/metrics.h"
 
 #include <gtest/gtest.h>
 
@@ -119,6 +120,36 @@ TEST_F(SearchDoorTest, HeadSaysWhatTheCacheDid) {
     EXPECT_EQ(failed.status, 503);
     EXPECT_TRUE(has_header(failed, "Cache-Status: sluice; fwd=miss"));
     EXPECT_EQ(get("q=").headers.find("Cache-Status"), std::string::npos) << "nothing was asked";
+}
+
+// An answer is in the cache as fields until it is finished, then as its bytes, and a large one as
+// compressed bytes: what it is charged follows.
+TEST(SearchDoorMemory, AFinishedAnswerIsChargedForItsBytes) {
+    web::WebConfig config = test::harness_config();
+    config.cache.compress_over_bytes = 4'096;
+    config.cache.provider_results_enabled = false;
+    test::WebHarness h(std::move(config));
+    h.add_key("serper", "serper-key-number-one");
+    h.http.set_responder(
+        [](const io::ClientRequest& request) { return test::ok_answer(request, 50); });
+    web::SearchRequest fields = h.request("kiln");
+    fields.max_results = 50;
+    h.search(std::move(fields));
+    const std::size_t as_fields = h.overview().cache.bytes;
+
+    SearchDoor door{h.web, h.access, h.clock};
+    TestRequest request(Method::kGet, "/v1/search?q=kiln&max_results=50", h.clock.now());
+    const io::HttpResponse response = finished(door.get(request.get()), h.io, h.clock);
+    ASSERT_TRUE(response.body->is_packed());
+    EXPECT_LT(h.overview().cache.bytes, as_fields / 4);
+    EXPECT_LT(h.overview().cache.bytes, response.body->size());
+    EXPECT_EQ(h.metrics.counter(web::kCacheCompressed, {"plain"}).value(),
+              static_cast<double>(response.body->size()));
+    const std::string body =
+        response.lead + std::string(io::HttpBody::unpacked(response.body)->bytes());
+    JsonReader reader;
+    EXPECT_EQ(reader.parse(body)->find("results")->elements().size(), 50u);
+    EXPECT_EQ(h.http.calls(), 1u);
 }
 
 // Nothing of the request that made an answer is replayed to the next one.

@@ -30,7 +30,7 @@ TEST(SearchAnswer, RendersABodyOnce) {
     std::vector<std::shared_ptr<const io::HttpBody>> bodies(4);
     std::vector<std::thread> threads;
     for (auto& body : bodies) {
-        threads.emplace_back([&] { body = answer.body_for(Door::kRest, render); });
+        threads.emplace_back([&] { body = answer.body_for(Door::kRest, render).bytes; });
     }
     for (std::thread& thread : threads) {
         thread.join();
@@ -47,24 +47,39 @@ TEST(SearchAnswer, AFailedRenderingIsTriedAgain) {
     const SearchAnswer answer("query", Lane::kFast, "serper", std::nullopt, {});
     const auto fails = [](const SearchAnswer&) -> std::string { throw std::runtime_error("no"); };
     EXPECT_THROW(answer.body_for(Door::kRest, fails), std::runtime_error);
-    const auto body = answer.body_for(Door::kRest, [](const SearchAnswer&) { return "yes"; });
+    const auto body = answer.body_for(Door::kRest, [](const SearchAnswer&) { return "yes"; }).bytes;
     EXPECT_EQ(body->bytes(), "yes");
 }
 
-// The cost follows every text of the answer, counted as fields and as rendered bytes.
-TEST(SearchAnswer, CostFollowsTheTexts) {
-    const auto cost = [](std::optional<std::string> text, std::vector<Hit> hits) {
-        return SearchAnswer("q", Lane::kFast, "p", std::move(text), std::move(hits)).memory_bytes();
-    };
-    const std::size_t bare = cost(std::nullopt, {});
-    EXPECT_GE(bare, sizeof(SearchAnswer));
-    EXPECT_EQ(cost(std::string(1'000, 'x'), {}), bare + 2'000);
-    const std::size_t one_hit = cost(std::nullopt, {hit_of("")});
-    EXPECT_GT(one_hit, bare + sizeof(Hit));
-    EXPECT_EQ(cost(std::nullopt, {hit_of(std::string(1'000, 'x'))}), one_hit + 2'000);
-    Hit with_content = hit_of("");
-    with_content.content = std::string(1'000, 'x');
-    EXPECT_EQ(cost(std::nullopt, {with_content}), one_hit + 2'000);
+// Once every door has its body the fields are gone: an answer in the cache is its bytes, and costs
+// what they take.
+TEST(SearchAnswer, IsChargedForItsFieldsAndThenForItsBody) {
+    const SearchAnswer answer("q", Lane::kFast, "p", std::nullopt,
+                              {hit_of(std::string(10'000, 'x'))});
+    EXPECT_GT(answer.memory_bytes(), 10'000 + sizeof(SearchAnswer));
+    const auto render = [](const SearchAnswer&) { return std::string(400, 'y'); };
+    EXPECT_TRUE(answer.body_for(Door::kRest, render).is_new);
+    EXPECT_LT(answer.memory_bytes(), 2'000u);
+    EXPECT_GE(answer.memory_bytes(), 400 + sizeof(SearchAnswer));
+    EXPECT_FALSE(answer.body_for(Door::kRest, render).is_new);
+    EXPECT_EQ(answer.query(), "q");
+}
+
+// A large body is kept compressed, and nothing else of it.
+TEST(SearchAnswer, KeepsALargeBodyCompressed) {
+    SearchAnswer answer("q", Lane::kFast, "p", std::nullopt, {hit_of("")});
+    answer.prepare_to_keep(Sha256{}, 5'000);
+    const std::string text(200'000, 'y');
+    const auto body = answer.body_for(Door::kRest, [&](const SearchAnswer&) { return text; }).bytes;
+    ASSERT_TRUE(body->is_packed());
+    EXPECT_EQ(body->size(), text.size());
+    EXPECT_EQ(io::HttpBody::unpacked(body)->bytes(), text);
+    EXPECT_LT(answer.memory_bytes(), 5'000u);
+
+    SearchAnswer small("q", Lane::kFast, "p", std::nullopt, {hit_of("")});
+    small.prepare_to_keep(Sha256{}, 5'000);
+    const auto exact = [](const SearchAnswer&) { return std::string(5'000, 'y'); };
+    EXPECT_FALSE(small.body_for(Door::kRest, exact).bytes->is_packed());
 }
 
 // These words are in answers and metrics, so people and dashboards rely on them.
