@@ -113,6 +113,7 @@ struct Gateway::Parts {
                     log.error("task_failed", {{"exception", exception_type(error)}});
                 }),
           keys(std::make_shared<web::MemoryKeyRuntime>(clock, config.web.keys.runtime)) {
+        keys.set_default_accounts(config.web.default_accounts());
         metrics.sampled(obs::kLogLinesDropped, {},
                         [this] { return static_cast<double>(log.dropped()); });
     }
@@ -325,11 +326,13 @@ void Gateway::reload(Config config) {
     parts_->server->reconfigure(config.server);
     parts_->access->reconfigure(config.access);
     parts_->search->reconfigure(config.web);
-    asio::post(parts_->control, [parts = parts_.get(), keys = config.web.keys.runtime,
-                                 budgets = config.budgets]() mutable {
-        parts->keys.runtime().configure(keys);
-        parts->budgets->reconfigure(std::move(budgets));
-    });
+    asio::post(parts_->control,
+               [parts = parts_.get(), keys = config.web.keys.runtime,
+                accounts = config.web.default_accounts(), budgets = config.budgets]() mutable {
+                   parts->keys.runtime().configure(keys);
+                   parts->keys.set_default_accounts(std::move(accounts));
+                   parts->budgets->reconfigure(std::move(budgets));
+               });
     parts_->log.set_lowest(config.log_level);
 }
 

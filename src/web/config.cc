@@ -1,6 +1,7 @@
 #include "web/config.h"
 
 #include "base/text.h"
+#include "web/key_store.h"
 #include "web/provider.h"
 
 #include <algorithm>
@@ -13,8 +14,32 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::array<std::string_view, 5> kReservedNames = {"jina", "firecrawl", "opencorporates",
-                                                            "courtlistener", "searxng"};
+// Names that a route may hold although this binary has no adapter of that name: searches pass over
+// them, and web/notices.h says so.
+constexpr std::array<std::string_view, 24> kReservedNames = {"jina",
+                                                             "firecrawl",
+                                                             "opencorporates",
+                                                             "courtlistener",
+                                                             "searxng",
+                                                             "wikipedia",
+                                                             "wikidata",
+                                                             "github",
+                                                             "stackexchange",
+                                                             "hackernews",
+                                                             "arxiv",
+                                                             "crossref",
+                                                             "europepmc",
+                                                             "dockerhub",
+                                                             "openlibrary",
+                                                             "openalex",
+                                                             "semantic_scholar",
+                                                             "pubmed",
+                                                             "dblp",
+                                                             "mwmbl",
+                                                             "marginalia",
+                                                             "internet_archive",
+                                                             "npm",
+                                                             "crates"};
 
 void check_route(ConfigReader& in, std::string_view key, const std::vector<std::string>& route) {
     std::vector<std::string_view> known(kReservedNames.begin(), kReservedNames.end());
@@ -50,10 +75,6 @@ void read_rate(ConfigReader in, RateLimit& rate) {
 }
 
 }  // namespace
-
-bool is_reserved_provider_name(std::string_view name) {
-    return std::find(kReservedNames.begin(), kReservedNames.end(), name) != kReservedNames.end();
-}
 
 guard::LaneKind kind_of(Lane lane) {
     return lane == Lane::kFast ? guard::LaneKind::kFast : guard::LaneKind::kDeep;
@@ -146,15 +167,29 @@ ProviderSettings ProviderSettings::read(ConfigReader in, const ProviderSpec& spe
     in.text({"base_url", "where its API is; change it for a proxy or a test", {}, false},
             c.base_url);
     in.duration({"timeout_s", "one attempt", {}, false}, c.timeout, 10ms, 10min);
-    const Millis longest = spec.max_kept.value_or(24h * 30);
-    c.results_ttl = std::min(c.results_ttl, longest);
     in.duration(
         {"results_ttl_s",
          "how long what it answered is kept for other searches that ask it the same, within "
          "cache.ttl_s; 0: not at all",
          {},
          false},
-        c.results_ttl, 0ms, longest);
+        c.results_ttl, 0ms, 24h * 30);
+    c.max_kept = spec.max_kept.value_or(0ms);
+    in.duration({"max_kept_s",
+                 "how long its terms let what it found be kept, fresh or stale, in both caches; 0: "
+                 "no bound",
+                 {},
+                 false},
+                c.max_kept, 0ms, 24h * 366);
+    in.text({"account",
+             "the account of keys that have none of their own; keys of one account share its "
+             "penalties",
+             {},
+             false},
+            c.account);
+    if (const Status fits = check_key_text(c.account); !fits.ok()) {
+        in.fail("account", fits.error().message);
+    }
     if (spec.needs_engine) {
         in.text({"engine_id", "which engine is searched by keys that have none of their own",
                  spec.engine_variable, false},
@@ -182,11 +217,24 @@ const ProviderSettings& WebConfig::provider(std::string_view name) const {
     return found->second;
 }
 
+std::vector<std::string> WebConfig::default_accounts() const {
+    std::vector<std::string> accounts;
+    for (const Provider* each : all_providers()) {
+        accounts.push_back(provider(each->spec().name).account);
+    }
+    return accounts;
+}
+
 WebConfig WebConfig::read(ConfigReader& in) {
     WebConfig c;
     ConfigReader routing = in.section("routing");
-    routing.list({"fast", "providers of the fast lane, in order", {}, false}, c.route_fast);
-    routing.list({"deep", "providers of the deep lane, in order", {}, false}, c.route_deep);
+    routing.list(
+        {"fast",
+         "providers of the fast lane, in order; what is off or not in this version is passed over",
+         {},
+         false},
+        c.route_fast);
+    routing.list({"deep", "providers of the deep lane, the same", {}, false}, c.route_deep);
     check_route(routing, "fast", c.route_fast);
     check_route(routing, "deep", c.route_deep);
     ConfigReader lanes = in.section("lanes");

@@ -67,6 +67,8 @@ struct ProviderSettings {
     Millis timeout{};             // of one attempt, from sending to the complete answer
     RateLimit rate;               // of all calls to it, by this process
     Millis results_ttl{300'000};  // how long an answer of it is kept
+    Millis max_kept{};            // how long what it found is kept at all; 0: no bound
+    std::string account;          // of keys without their own; empty: none
     std::string engine_id;        // of keys without their own, where a provider needs one
     PriceConfig price;
 
@@ -87,6 +89,8 @@ struct WebConfig {
     static WebConfig read(ConfigReader& in);  // from the top of the file
     // The settings of a provider of this binary; asserted.
     const ProviderSettings& provider(std::string_view name) const;
+    // By ProviderIndex: ProviderSettings::account, as KeyPool takes them.
+    std::vector<std::string> default_accounts() const;
     const std::vector<std::string>& route(Lane lane) const {
         return lane == Lane::kFast ? route_fast : route_deep;
     }
@@ -94,8 +98,5 @@ struct WebConfig {
 
 // The scheduler's name for a lane.
 guard::LaneKind kind_of(Lane lane);
-
-// Names that a route may hold although this binary has no adapter of that name: they are skipped.
-bool is_reserved_provider_name(std::string_view name);
 
 }  // namespace sluice::web

@@ -16,20 +16,12 @@ Error invalid(std::string message) {
     return Error{Code::kInvalidRequest, Blame::kCaller, std::move(message), {}};
 }
 
-// These texts are printed by commands: what could steer a terminal stays out.
 Status check_text(std::string_view field, std::string_view text) {
-    const auto is_control = [](char c) {
-        const auto byte = static_cast<unsigned char>(c);
-        return byte < 0x20 || byte == 0x7f;
-    };
-    if (text.size() > kMaxKeyLabelBytes) {
-        return invalid(std::string(field) + ": expected at most " +
-                       std::to_string(kMaxKeyLabelBytes) + " bytes");
+    Status status = check_key_text(text);
+    if (!status.ok()) {
+        return invalid(std::string(field) + ": " + status.error().message);
     }
-    if (!is_valid_utf8(text) || std::any_of(text.begin(), text.end(), is_control)) {
-        return invalid(std::string(field) + ": expected UTF-8 text without control characters");
-    }
-    return {};
+    return status;
 }
 
 Status check_weight(std::uint32_t weight) {
@@ -80,6 +72,21 @@ Status check_secret(const Secret& secret) {
 }
 
 }  // namespace
+
+// These texts are printed by commands: what could steer a terminal stays out.
+Status check_key_text(std::string_view text) {
+    const auto is_control = [](char c) {
+        const auto byte = static_cast<unsigned char>(c);
+        return byte < 0x20 || byte == 0x7f;
+    };
+    if (text.size() > kMaxKeyLabelBytes) {
+        return invalid("expected at most " + std::to_string(kMaxKeyLabelBytes) + " bytes");
+    }
+    if (!is_valid_utf8(text) || std::any_of(text.begin(), text.end(), is_control)) {
+        return invalid("expected UTF-8 text without control characters");
+    }
+    return {};
+}
 
 bool KeyPatch::changes_nothing() const {
     return !state && !label && !account && !weight && !max_in_flight && !quota && !engine_id;

@@ -52,6 +52,9 @@ struct KeySet {
     std::vector<KeyUsage> usage = {};       // of those in `keys` that were used
 };
 
+// Whether `text` may be a key's label, account or engine id. kInvalidRequest, without the field.
+Status check_key_text(std::string_view text);
+
 // Called on any executor; each call resumes on its caller's. Errors beside those named: those of
 // the database (io/sqlite.h) and of its queue (kOverloaded).
 class KeyStore {

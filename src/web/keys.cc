@@ -180,6 +180,36 @@ void KeyPool::apply(const KeySet& changes) {
     }
 }
 
+const std::string& KeyPool::account_of(const KeyRecord& record, ProviderIndex provider) const {
+    const bool has_own = !record.account.empty() || provider >= default_accounts_.size();
+    return has_own ? record.account : default_accounts_[provider];
+}
+
+KeyRules KeyPool::rules_of(const KeyRecord& record, ProviderIndex provider) const {
+    return {provider,     record.id,     account_of(record, provider),
+            record.state, record.weight, record.max_in_flight,
+            record.quota};
+}
+
+void KeyPool::set_default_accounts(std::vector<std::string> accounts) {
+    const std::vector<std::string> before = std::exchange(default_accounts_, std::move(accounts));
+    if (before == default_accounts_) {
+        return;
+    }
+    for (const auto& [id, index] : by_id_) {
+        const KeyRecord& record = records_[index];
+        const ProviderIndex provider = *find_provider_index(record.provider);
+        const std::string& account = account_of(record, provider);
+        const ProviderKey& present = *shelf_->slots[index].key;
+        if (present.account != account) {
+            auto key = std::make_unique<ProviderKey>(present);
+            key->account = account;
+            runtime().change(index, rules_of(record, provider));
+            shelf_->put(index, std::move(key));
+        }
+    }
+}
+
 KeyPool::Applied KeyPool::put(const StoredKey& stored, ProviderIndex provider) {
     const KeyRecord& record = stored.record;
     const auto found = by_id_.find(record.id);
@@ -187,22 +217,19 @@ KeyPool::Applied KeyPool::put(const StoredKey& stored, ProviderIndex provider) {
     if (!is_new && records_[found->second] == record) {
         return Applied::kAsBefore;
     }
-    KeyRules rules{provider,     record.id,     record.account,
-                   record.state, record.weight, record.max_in_flight,
-                   record.quota};
     KeyIndex index = 0;
     if (!is_new) {
         index = found->second;
-        runtime().change(index, std::move(rules));
+        runtime().change(index, rules_of(record, provider));
     } else {
-        index = runtime().add(std::move(rules));
+        index = runtime().add(rules_of(record, provider));
         by_id_.emplace(record.id, index);
     }
     if (index >= records_.size()) {
         records_.resize(index + 1);
     }
     auto key = std::make_unique<ProviderKey>(record.id, stored.secret);
-    key->account = record.account;
+    key->account = account_of(record, provider);
     key->engine_id = record.engine_id;
     shelf_->put(index, std::move(key));
     records_[index] = record;

@@ -90,6 +90,10 @@ class KeyPool {
     // By provider, of those that have a key.
     std::map<std::string, KeyCounts> counts();
 
+    // By ProviderIndex: the account of keys that have none of their own, those that are here and
+    // those that come. What a key rests for stays.
+    void set_default_accounts(std::vector<std::string> accounts);
+
     // Takes over what changed in the store: for the next lease, new keys are there, changed ones
     // are as they are now, and removed ones are gone. A key that stays keeps what is known about
     // how it fares; the usage is for keys that are new here. Keys of providers that this binary
@@ -113,9 +117,13 @@ class KeyPool {
     Task<LeaseResult> lease_later(Task<Pick> pick);
     enum class Applied : std::uint8_t { kAsBefore, kChanged, kNew };
     Applied put(const StoredKey& stored, ProviderIndex provider);
+    // The account whose penalties a key of that record shares.
+    const std::string& account_of(const KeyRecord& record, ProviderIndex provider) const;
+    KeyRules rules_of(const KeyRecord& record, ProviderIndex provider) const;
 
     std::shared_ptr<detail::KeyShelf> shelf_;
-    std::vector<KeyRecord> records_;  // by KeyIndex
+    std::vector<std::string> default_accounts_;  // by ProviderIndex
+    std::vector<KeyRecord> records_;             // by KeyIndex
     std::map<std::string, KeyIndex, std::less<>> by_id_;
 };
 

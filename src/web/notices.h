@@ -1,4 +1,5 @@
-// What an operator should know about the providers that are switched on.
+// What an operator should know about a configuration that takes effect: which providers of its
+// routes are skipped, and what is special about those that are switched on.
 #pragma once
 
 #include "obs/log.h"
@@ -6,8 +7,10 @@
 
 namespace sluice::web {
 
-// A warning for every enabled provider whose declaration has a notice, such as the day on which its
-// service ends. To be called whenever a configuration takes effect.
+// To be called whenever a configuration takes effect. A line for every provider that a route
+// names and that no search will ask (route_skips_provider), and a warning for every enabled
+// provider whose declaration has a notice, such as the day on which its service ends
+// (provider_notice).
 void log_notices(const WebConfig& config, const obs::Log& log);
 
 }  // namespace sluice::web

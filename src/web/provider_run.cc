@@ -35,8 +35,10 @@ class KeptResult {
         // No answer is made from a result that an answer of the same age would be too old for.
         const CacheConfig& cache = work_.config->cache;
         const Millis longest = answer->empty() ? cache.negative_ttl : cache.ttl;
+        const Millis ttl = std::min(candidate_.settings->results_ttl, longest);
+        const Millis max_kept = candidate_.settings->max_kept;
         work_.results.keep(key_, std::move(answer),
-                           std::min(candidate_.settings->results_ttl, longest));
+                           max_kept > Millis{} ? std::min(ttl, max_kept) : ttl);
     }
 
  private:
@@ -49,8 +51,9 @@ class KeptResult {
 std::shared_ptr<const ProviderAnswer> dated(ProviderAnswer answer, Candidate candidate,
                                             Instant now) {
     answer.made_at = now;
-    if (const auto max_kept = candidate.state->provider().spec().max_kept) {
-        answer.keep_until = now + *max_kept;
+    const Millis max_kept = candidate.settings->max_kept;
+    if (max_kept > Millis{}) {
+        answer.keep_until = now + max_kept;
     }
     return std::make_shared<const ProviderAnswer>(std::move(answer));
 }

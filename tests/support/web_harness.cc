@@ -103,7 +103,9 @@ WebHarness::WebHarness(web::WebConfig config, access::BudgetConfig budget_config
               spend_store, clock, log, metrics),
       keys(std::make_shared<web::MemoryKeyRuntime>(clock, config.keys.runtime)),
       http(clock, [](const io::ClientRequest& request) { return ok_answer(request); }),
-      web(io.get_executor(), std::move(config), access, budgets, keys, http, clock, log, metrics) {}
+      web(io.get_executor(), std::move(config), access, budgets, keys, http, clock, log, metrics) {
+    keys.set_default_accounts(web.config()->default_accounts());
+}
 
 WebHarness::~WebHarness() {
     boost::asio::co_spawn(io, stop(web, budgets), boost::asio::detached);

@@ -116,6 +116,37 @@ TEST(ConfigTest, AllMistakesAtOnce) {
     EXPECT_EQ(loaded.config.web.lanes.fast.concurrency, 64u);
 }
 
+// An account is what a key's record may hold; a bound on keeping can't be negative.
+TEST(ConfigTest, AccountsAndBoundsAreChecked) {
+    FakeEnvironment environment;
+    environment.files["sluice.toml"] = "[providers.exa]\naccount = \"" + std::string(101, 'a') +
+                                       "\"\n[providers.brave]\nmax_kept_s = \"-1s\"\n";
+    const std::string text = format_errors(load_config({}, environment).errors);
+    EXPECT_NE(text.find("providers.exa.account: expected at most 100 bytes"), std::string::npos);
+    EXPECT_NE(text.find("providers.brave.max_kept_s"), std::string::npos) << text;
+    environment.files["sluice.toml"] = "[providers.exa]\naccount = \"team\"\nmax_kept_s = \"1h\"\n";
+    const LoadedConfig loaded = load_config({}, environment);
+    EXPECT_EQ(format_errors(loaded.errors), "");
+    const auto accounts = loaded.config.web.default_accounts();
+    EXPECT_EQ(accounts.at(*web::find_provider_index("exa")), "team");
+    EXPECT_EQ(accounts.at(*web::find_provider_index("serper")), "");
+    EXPECT_EQ(loaded.config.web.provider("exa").max_kept, std::chrono::hours(1));
+}
+
+// Every provider that the design names may stand in a route before it is built.
+TEST(ConfigTest, RoutesMayNameWhatIsNotBuilt) {
+    FakeEnvironment environment;
+    environment.files["sluice.toml"] =
+        "[routing]\nfast = [\"wikipedia\", \"wikidata\", \"github\", \"stackexchange\","
+        "\"hackernews\", \"arxiv\", \"crossref\", \"europepmc\", \"dockerhub\","
+        "\"openlibrary\", \"openalex\", \"semantic_scholar\", \"pubmed\", \"dblp\", \"mwmbl\","
+        "\"marginalia\", \"internet_archive\", \"npm\", \"crates\"]\n"
+        "deep = [\"wikipedla\"]\n";
+    const std::string text = format_errors(load_config({}, environment).errors);
+    EXPECT_EQ(text.find("routing.fast"), std::string::npos) << text;
+    EXPECT_NE(text.find("did you mean 'wikipedia'?"), std::string::npos) << text;
+}
+
 // Routes may name providers that other builds have; a base URL loses its trailing slashes.
 TEST(ConfigTest, ProvidersAndRoutes) {
     FakeEnvironment environment;

@@ -201,5 +201,31 @@ TEST(HonouredSearch, NoticeAtTheStart) {
     EXPECT_TRUE(WebHarness(with_route({"google_cse"})).sink.contains("provider_notice"));
 }
 
+// What a route names and no search will ask is said once when the configuration takes effect, and
+// not again with every search.
+TEST(HonouredSearch, RoutesSayWhatTheySkip) {
+    WebConfig config = test::harness_config();
+    config.route_fast = {"serper", "wikipedia"};
+    config.route_deep = {"tavily", "google_cse"};
+    WebHarness h(config);
+    const auto lines = [&](std::string_view named) {
+        std::size_t count = 0;
+        for (const std::string& line : h.sink.lines()) {
+            const bool skips = line.find("route_skips_provider") != std::string::npos;
+            count += skips && line.find(named) != std::string::npos ? 1 : 0;
+        }
+        return count;
+    };
+    h.add_key("serper", "serper-key-number-one");
+    h.search(h.request("a"));
+    EXPECT_EQ(lines("not in this version"), 1U);
+    EXPECT_EQ(lines("disabled"), 1U);
+    EXPECT_EQ(lines(""), 2U);
+    config.providers.find("google_cse")->second.enabled = true;
+    h.web.reconfigure(config);
+    EXPECT_EQ(lines("wikipedia"), 2U);
+    EXPECT_EQ(lines("google_cse"), 1U);
+}
+
 }  // namespace
 }  // namespace sluice::web

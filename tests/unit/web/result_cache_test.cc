@@ -159,6 +159,36 @@ TEST(ResultCacheSettings, SharesTheBytes) {
     EXPECT_GT(config.results_bytes(), 0u);
 }
 
+// A bound on keeping is for both caches, fresh and stale: when it is over a provider is asked, and
+// what it said before is gone even if it fails.
+TEST(ResultCacheSettings, MaxKeptBoundsBothCaches) {
+    for (const Millis max_kept : {60'000ms, 0ms}) {
+        const bool bounded = max_kept > 0ms;
+        WebConfig config = test::harness_config();
+        config.providers.find("serper")->second.max_kept = max_kept;
+        test::WebHarness h(config);
+        h.add_key("serper", "serper-key-number-one");
+        const auto ask = [&](Lane lane) {
+            SearchRequest request = h.request("a");
+            request.lane = lane;
+            request.providers = {"serper"};
+            return h.search(std::move(request));
+        };
+        served(ask(Lane::kFast));
+        h.clock.advance(59s);
+        EXPECT_TRUE(served(ask(Lane::kFast)).cached);
+        EXPECT_EQ(served(ask(Lane::kDeep)).attempts.at(0).detail, "result cache");
+        EXPECT_EQ(h.http.calls(), 1U);
+        h.clock.advance(1s);
+        h.http.set_responder([](const io::ClientRequest&) { return test::status_answer(500); });
+        for (const Lane lane : {Lane::kFast, Lane::kDeep}) {
+            EXPECT_EQ(std::holds_alternative<Failure>(ask(lane)), bounded);
+        }
+        h.clock.advance(300s);
+        EXPECT_EQ(std::holds_alternative<Failure>(ask(Lane::kFast)), bounded) << "as stale";
+    }
+}
+
 // What a provider's terms allow bounds every cache: results and answers, fresh and stale.
 TEST(ResultCacheSettings, TermsBoundHowLongAnAnswerIsKept) {
     const Instant now{};
