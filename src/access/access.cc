@@ -126,6 +126,15 @@ std::string explain_missing_token(Scope needed, Anonymous anonymous) {
 
 }  // namespace
 
+Payer payer_of(Caller caller) {
+    Payer payer;
+    payer.token_id = std::move(caller.token_id);
+    if (caller.token) {
+        payer.limits = caller.token->budget;
+    }
+    return payer;
+}
+
 struct Access::Impl {
     Impl(bool only_loopback, std::vector<std::string> listen, const TokenTable& table,
          const Clock& clock, obs::Metrics& metrics)

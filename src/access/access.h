@@ -2,6 +2,7 @@
 // any thread; takes no lock that an I/O operation is done under, and does no I/O.
 #pragma once
 
+#include "access/spending.h"
 #include "access/tokens.h"
 #include "base/clock.h"
 #include "base/config_reader.h"
@@ -50,6 +51,9 @@ struct Caller {
     Scopes scopes;
     std::string bucket;  // what client windows count by
 };
+
+// As budgets know a caller.
+Payer payer_of(Caller caller);
 
 class Access {
  public:

@@ -1,28 +1,38 @@
 #include "app/offline_keys.h"
 
 #include "access/access.h"
+#include "access/budget.h"
+#include "access/sqlite_spend_store.h"
 #include "access/tokens.h"
 #include "app/key_file.h"
 #include "app/wire.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "io/http_client.h"
+#include "io/sqlite_store.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
+#include "surface/common/errors.h"
 #include "surface/common/router.h"
 #include "surface/rest/keys.h"
 #include "web/key_admin.h"
 #include "web/key_runtime_memory.h"
+#include "web/key_trial.h"
 #include "web/key_watch.h"
 #include "web/keys.h"
+#include "web/provider.h"
+#include "web/provider_state.h"
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
 
 #include <exception>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
+#include <vector>
 
 namespace sluice::app {
 
@@ -48,20 +58,31 @@ struct OfflineKeys::Parts {
           web_config(std::make_shared<const web::WebConfig>(config.web)),
           http(loop.get_executor(), config.upstream, clock, log, metrics),
           pool(std::make_shared<web::MemoryKeyRuntime>(clock, config.web.keys.runtime)),
+          providers(config.web.circuit, log, metrics),
           access(access::AccessConfig{}, true, {}, tokens, clock, metrics) {}
 
-    // Runs `task` to its end on this thread.
-    template <class T>
-    T run(Task<T> task) {
-        std::optional<T> result;
+    Status open_spending(const Config& config);
+    Status load_spending();
+
+    // Runs `task` to its end on this thread. What it leaves to be done later is not waited for.
+    void run(Task<void> task) {
+        bool ended = false;
         std::exception_ptr error;
-        boost::asio::co_spawn(loop, store_result(std::move(task), result),
-                              [&error](const std::exception_ptr& e) { error = e; });
+        boost::asio::co_spawn(loop, std::move(task), [&](const std::exception_ptr& e) {
+            ended = true;
+            error = e;
+        });
         loop.restart();
-        loop.run();
+        while (!ended && loop.run_one() > 0) {
+        }
         if (error) {
             std::rethrow_exception(error);
         }
+    }
+    template <class T>
+    T run(Task<T> task) {
+        std::optional<T> result;
+        run(store_result(std::move(task), result));
         return std::move(*result);
     }
 
@@ -74,14 +95,42 @@ struct OfflineKeys::Parts {
     std::shared_ptr<const web::WebConfig> web_config;
     io::CurlHttpClient http;
     web::KeyPool pool;
+    web::ProviderStates providers;
     access::TokenTable tokens;
     access::Access access;
+    std::unique_ptr<io::SqliteStore> usage_file;
+    std::unique_ptr<access::SqliteSpendStore> spend_store;
+    std::unique_ptr<access::Budgets> budgets;
+    bool spending_is_loaded = false;
     KeyFile file;
     std::unique_ptr<web::KeyWatch> watch;
+    std::unique_ptr<web::KeyTrial> trial;
     std::unique_ptr<web::KeyAdmin> admin;
     std::unique_ptr<surface::KeysDoor> door;
     std::unique_ptr<surface::Router> router;
 };
+
+// A trial costs what any call costs: it is held against the budgets and written down.
+Status OfflineKeys::Parts::open_spending(const Config& config) {
+    TRY(auto connection,
+        io::SqliteConnection::open(usage_path(config.data_dir), access::spend_schema()));
+    usage_file = std::make_unique<io::SqliteStore>("usage", std::move(connection), metrics);
+    spend_store = std::make_unique<access::SqliteSpendStore>(*usage_file);
+    const std::vector<std::string_view> names = web::provider_names();
+    budgets = std::make_unique<access::Budgets>(
+        loop.get_executor(), config.budgets, std::vector<std::string>(names.begin(), names.end()),
+        *spend_store, clock, log, metrics);
+    return {};
+}
+
+// Only for a trial. `doctor` looks at keys beside a running gateway, which the figures belong to.
+Status OfflineKeys::Parts::load_spending() {
+    if (!spending_is_loaded) {
+        TRY_STATUS(run(budgets->load()));
+        spending_is_loaded = true;
+    }
+    return {};
+}
 
 Result<std::unique_ptr<OfflineKeys>> OfflineKeys::open(const Config& config,
                                                        const Environment& environment) {
@@ -93,9 +142,12 @@ Result<std::unique_ptr<OfflineKeys>> OfflineKeys::open(const Config& config,
     parts->watch = std::make_unique<web::KeyWatch>(*parts->file.store, parts->pool, parts->clock,
                                                    parts->log, parts->metrics);
     TRY_STATUS(parts->run(parts->watch->refresh()));
-    parts->admin = std::make_unique<web::KeyAdmin>(
-        parts->loop.get_executor(), *parts->file.store, *parts->watch, parts->pool, parts->http,
-        parts->clock, [settings = parts->web_config] { return settings; });
+    TRY_STATUS(parts->open_spending(config));
+    parts->trial = std::make_unique<web::KeyTrial>(
+        parts->pool, *parts->budgets, parts->providers, parts->http, parts->clock,
+        [settings = parts->web_config] { return settings; });
+    parts->admin = std::make_unique<web::KeyAdmin>(parts->loop.get_executor(), *parts->file.store,
+                                                   *parts->watch, parts->pool, *parts->trial);
     parts->door = std::make_unique<surface::KeysDoor>(*parts->admin, parts->access, parts->clock);
     parts->router =
         std::make_unique<surface::Router>(surface::key_routes(*parts->door), parts->access);
@@ -103,7 +155,11 @@ Result<std::unique_ptr<OfflineKeys>> OfflineKeys::open(const Config& config,
 }
 
 OfflineKeys::OfflineKeys(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
-OfflineKeys::~OfflineKeys() = default;
+OfflineKeys::~OfflineKeys() {
+    if (parts_->spending_is_loaded) {
+        parts_->run(parts_->budgets->stop());
+    }
+}
 
 ServerAnswer OfflineKeys::answer(const ServerCall& call) {
     io::HttpRequest request;
@@ -112,6 +168,13 @@ ServerAnswer OfflineKeys::answer(const ServerCall& call) {
     request.target = request.path = call.target;
     request.body = call.body;
     request.over_unix_socket = true;
+    if (surface::path_parameter(surface::kKeyTestPath, request.path)) {
+        const Status loaded = parts_->load_spending();
+        if (!loaded.ok()) {
+            const io::HttpResponse refusal = surface::problem(loaded.error(), request.context.id);
+            return {refusal.status, refusal.lead};
+        }
+    }
     io::HttpReply reply = parts_->router->handle(request);
     if (auto* task = std::get_if<Task<io::HttpResponse>>(&reply)) {
         reply = parts_->run(std::move(*task));

@@ -17,6 +17,7 @@
 #include "surface/all.h"
 #include "web/key_admin.h"
 #include "web/key_runtime_memory.h"
+#include "web/key_trial.h"
 #include "web/key_watch.h"
 #include "web/keys.h"
 #include "web/provider.h"
@@ -163,6 +164,7 @@ struct Gateway::Parts {
     std::size_t key_count = 0;
     std::vector<std::string> lanes_without_key;
     std::unique_ptr<web::Search> search;
+    std::unique_ptr<web::KeyTrial> key_trial;
     std::unique_ptr<web::KeyAdmin> key_admin;
     std::unique_ptr<surface::SearchDoor> search_door;
     std::unique_ptr<surface::OpsDoor> ops_door;
@@ -214,9 +216,10 @@ void Gateway::Parts::build_services() {
         metrics);
     search = std::make_unique<web::Search>(control.get_executor(), config.web, *access, *budgets,
                                            keys, http, clock, log, metrics);
-    key_admin =
-        std::make_unique<web::KeyAdmin>(control.get_executor(), *key_file.store, *key_watch, keys,
-                                        http, clock, [this] { return search->config(); });
+    key_trial = std::make_unique<web::KeyTrial>(keys, *budgets, search->providers(), http, clock,
+                                                [this] { return search->config(); });
+    key_admin = std::make_unique<web::KeyAdmin>(control.get_executor(), *key_file.store, *key_watch,
+                                                keys, *key_trial);
     search_door = std::make_unique<surface::SearchDoor>(*search, *access, clock);
     ops_door =
         std::make_unique<surface::OpsDoor>(*search, *access, metrics, clock, std::string(kVersion));

@@ -1,5 +1,6 @@
 #include "web/call.h"
 
+#include "web/charge.h"
 #include "web/metrics.h"
 #include "web/pacing.h"
 #include "web/site.h"
@@ -109,48 +110,6 @@ std::optional<guard::CallOutcome> said_about_provider(const CallResult& result, 
         return std::nullopt;
     }
     return guard::CallOutcome::kFailure;
-}
-
-// Whether the call was given up on our side, so that the provider does not know of it.
-bool never_left(const Result<io::ClientResponse>& response) {
-    return !response.ok() && response.error().blame == Blame::kGateway;
-}
-
-// What the provider charges for a call that ended so; nothing when it charges nothing. An answer is
-// paid for, one that nobody could read too. Who gave up waiting can't know, so that counts as paid.
-std::optional<Cost> charge_for(const CallResult& result, const Result<io::ClientResponse>& response,
-                               Candidate candidate, const Cost& expected) {
-    switch (result.attempt.outcome) {
-        case Outcome::kSuccess:
-        case Outcome::kEmpty:
-            if (!response.ok() || response->status >= 300) {
-                return std::nullopt;  // emptiness that an error told of
-            }
-            if (result.answer.cost) {
-                return at_price(candidate.state->provider().spec(), candidate.settings->price,
-                                *result.answer.cost);
-            }
-            return expected;
-        case Outcome::kUnparseable:
-            return expected;
-        case Outcome::kTimeout:
-        case Outcome::kCancelled:
-            return never_left(response) ? std::nullopt : std::optional(expected);
-        case Outcome::kRateLimited:
-        case Outcome::kAuthFailed:
-        case Outcome::kQuotaExhausted:
-        case Outcome::kPlanLimit:
-        case Outcome::kConnectError:
-        case Outcome::kServerError:
-        case Outcome::kBadRequest:
-        case Outcome::kBlocked:
-        case Outcome::kSkippedCircuit:
-        case Outcome::kSkippedNoKey:
-        case Outcome::kSkippedCapability:
-        case Outcome::kSkippedBudget:
-            return std::nullopt;
-    }
-    SLUICE_ASSERT(false && "an Outcome outside its enumeration");
 }
 
 std::optional<access::Spent> charged(const std::optional<Cost>& cost) {
@@ -331,7 +290,9 @@ Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config
         state.observe_latency(result.attempt.latency);
         state.count(result.attempt.outcome);
         report(state, in.pass, result, short_time, received);
-        result.attempt.cost = charge_for(result, response, candidate, expected);
+        const EndedCall ended{call.provider.spec(),   settings.price,     response,
+                              result.attempt.outcome, result.answer.cost, expected};
+        result.attempt.cost = charge_for(ended);
         if (again == Again::kWithoutOption) {
             std::optional<RateTurn> next = state.rate().take(settings.rate, received, received);
             if (next && received < terms.until && terms.has_takers()) {

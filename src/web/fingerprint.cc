@@ -76,8 +76,7 @@ Fingerprint result_fingerprint(std::string_view provider, const SearchRequest& r
     std::string& encoded = scratch();
     encoded.push_back(kResultSchemaVersion);
     put(encoded, provider);
-    // A request's query is trimmed already. Letters beyond ASCII keep their case: queries that
-    // differ in nothing else are rare, and cost one call more.
+    // A request's query is trimmed already.
     put(encoded, to_lower(request.query.reveal()));
     put(encoded, request.max_results);
     put_constraints(encoded, request);

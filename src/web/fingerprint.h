@@ -16,9 +16,10 @@ using Fingerprint = Sha256;
 // Any thread.
 Fingerprint fingerprint(const SearchRequest& request);
 
-// The key of one provider's answer: the provider, the query without regard to its letter case, the
-// number of results, and every other field that a provider is given. Lane, route and strategy do
-// not change it. Any thread.
+// The key of one provider's answer: the provider, the query without regard to the case of its ASCII
+// letters, the number of results, and every other field that a provider is given. Lane, route and
+// strategy do not change it. Other letters keep their case, which is safe: two spellings of one
+// query are two entries and two calls then, and never one entry for two queries. Any thread.
 Fingerprint result_fingerprint(std::string_view provider, const SearchRequest& request);
 
 }  // namespace sluice::web

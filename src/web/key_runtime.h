@@ -100,7 +100,8 @@ struct KeyCounts {
 // Calls of one key in one period, to be kept over a restart.
 struct KeyUsage {
     std::string id = {};
-    WallTime period_start{};  // of its quota; the epoch without one or with a total
+    // Of its quota; the epoch without one, with a total, and with a window that no call began.
+    WallTime period_start{};
     std::int64_t used = 0;
 };
 

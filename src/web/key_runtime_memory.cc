@@ -34,6 +34,10 @@ Instant back_when(const KeySlot& slot) {
     return std::max(slot.rest_until, slot.used >= slot.quota ? slot.quota_until : Instant::min());
 }
 
+bool has_window(const KeyRules& rules) {
+    return rules.quota && rules.quota->per == KeyQuota::Per::kWindow;
+}
+
 bool is_counted(KeySlot::Place place) {
     return place == KeySlot::Place::kReady || place == KeySlot::Place::kResting ||
            place == KeySlot::Place::kSaturated;
@@ -108,10 +112,11 @@ void MemoryKeyRuntime::change(KeyIndex key, KeyRules rules) {
     }
     unplace(key);
     // A count of one kind of period says nothing about another.
-    const auto per = [](const KeyRules& r) {
-        return r.quota ? r.quota->per : KeyQuota::Per::kTotal;
+    const auto period = [](const KeyRules& r) {
+        const KeyQuota quota = r.quota.value_or(KeyQuota{0, KeyQuota::Per::kTotal, {}});
+        return std::pair(quota.per, quota.window);
     };
-    if (per(present) != per(rules)) {
+    if (period(present) != period(rules)) {
         slots_[key].used = 0;
         note_usage(key);
     }
@@ -160,12 +165,19 @@ void MemoryKeyRuntime::apply_rules(KeyIndex key) {
     if (clock_.now() >= slot.quota_until) {
         slot.used = 0;  // that period is over
     }
-    slot.quota_until = rules.quota ? end_of_period(rules.quota->per, clock_.now()) : kNever;
+    slot.quota_until = end_of_period(slot, rules, clock_.now());
 }
 
-Instant MemoryKeyRuntime::end_of_period(KeyQuota::Per per, Instant now) const {
+Instant MemoryKeyRuntime::end_of_period(const KeySlot& slot, const KeyRules& rules,
+                                        Instant now) const {
+    if (!rules.quota) {
+        return kNever;
+    }
+    if (has_window(rules)) {
+        return slot.used > 0 ? slot.quota_until : kNever;  // without a call it has not begun
+    }
     const WallTime wall = clock_.wall_now();
-    const auto reset = quota_reset(per, wall);
+    const auto reset = quota_reset(rules.quota->per, wall);
     return reset ? now + (*reset - wall) : kNever;
 }
 
@@ -176,7 +188,7 @@ void MemoryKeyRuntime::roll_quota(KeyIndex key, Instant now) {
         return;
     }
     slot.used = 0;
-    slot.quota_until = end_of_period(rules_[key].quota->per, now);
+    slot.quota_until = end_of_period(slot, rules_[key], now);
     note_usage(key);
 }
 
@@ -251,8 +263,12 @@ PickStart MemoryKeyRuntime::pick(ProviderIndex provider, std::span<const KeyInde
     group.order.count_turn(slots_, *key);
     unplace(*key);
     roll_quota(*key, now);
-    slots_[*key].in_flight += 1;
-    slots_[*key].used += 1;
+    KeySlot& slot = slots_[*key];
+    if (slot.used == 0 && has_window(rules_[*key])) {
+        slot.quota_until = now + rules_[*key].quota->window;
+    }
+    slot.in_flight += 1;
+    slot.used += 1;
     group.counts.in_flight += 1;
     note_usage(*key);
     place(*key, now);
@@ -306,6 +322,9 @@ void MemoryKeyRuntime::settle(KeyIndex key, const KeySettlement& settlement) {
     group.counts.in_flight -= 1;
     if (counts_back) {
         slot.used -= 1;
+        if (slot.used == 0 && has_window(rules_[key])) {
+            slot.quota_until = kNever;  // the call that began it was not made
+        }
         note_usage(key);
     }
     if (settlement.outcome) {
@@ -406,12 +425,24 @@ Task<std::vector<KeyHealth>> MemoryKeyRuntime::health(std::vector<KeyIndex> keys
 }
 
 void MemoryKeyRuntime::restore_usage(KeyIndex key, const KeyUsage& usage) {
-    if (usage.period_start != period_start(rules_[key])) {
+    const Instant now = clock_.now();
+    const KeyRules& rules = rules_[key];
+    if (!has_window(rules)) {
+        if (usage.period_start == period_start(key)) {
+            unplace(key);
+            slots_[key].used += usage.used;
+            place(key, now);
+        }
         return;
     }
-    unplace(key);
-    slots_[key].used += usage.used;
-    place(key, clock_.now());
+    // A clock that went back would have the window begin in the future.
+    const Duration age = clock_.wall_now() - usage.period_start;
+    if (usage.used > 0 && age >= Duration::zero() && age < rules.quota->window) {
+        unplace(key);
+        slots_[key].used += usage.used;
+        slots_[key].quota_until = now + (rules.quota->window - age);
+        place(key, now);
+    }
 }
 
 std::vector<KeyUsage> MemoryKeyRuntime::take_changed_usage() {
@@ -429,14 +460,23 @@ std::vector<KeyUsage> MemoryKeyRuntime::take_changed_usage() {
             place(key, now);
         }
         slot.usage_changed = false;
-        result.push_back({rules_[key].id, period_start(rules_[key]), slot.used});
+        result.push_back({rules_[key].id, period_start(key), slot.used});
     }
     changed_usage_.clear();
     return result;
 }
 
-WallTime MemoryKeyRuntime::period_start(const KeyRules& rules) const {
-    return rules.quota ? quota_period_start(rules.quota->per, clock_.wall_now()) : WallTime{};
+WallTime MemoryKeyRuntime::period_start(KeyIndex key) const {
+    const KeyRules& rules = rules_[key];
+    if (!rules.quota) {
+        return WallTime{};
+    }
+    if (!has_window(rules)) {
+        return quota_period_start(rules.quota->per, clock_.wall_now());
+    }
+    const Instant until = slots_[key].quota_until;
+    return until == kNever ? WallTime{}
+                           : clock_.wall_now() + (until - clock_.now()) - rules.quota->window;
 }
 
 }  // namespace sluice::web

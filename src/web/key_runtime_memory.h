@@ -53,8 +53,8 @@ class MemoryKeyRuntime final : public KeyRuntime {
     void place(KeyIndex key, Instant now);
     void unplace(KeyIndex key);
     void apply_rules(KeyIndex key);
-    Instant end_of_period(KeyQuota::Per per, Instant now) const;
-    WallTime period_start(const KeyRules& rules) const;
+    Instant end_of_period(const KeySlot& slot, const KeyRules& rules, Instant now) const;
+    WallTime period_start(KeyIndex key) const;
     void roll_quota(KeyIndex key, Instant now);
     void note_usage(KeyIndex key);
     void rest(KeyIndex key, const KeyRest& rest, Instant now);

@@ -1,6 +1,7 @@
 #include "web/key_types.h"
 
 #include "base/calendar.h"
+#include "base/config_values.h"
 #include "base/result.h"
 
 #include <chrono>
@@ -45,25 +46,32 @@ std::string_view to_string(Rotation rotation) {
     SLUICE_ASSERT(false && "a Rotation outside its enumeration");
 }
 
-std::string_view to_string(KeyQuota::Per per) {
-    switch (per) {
+std::string period_text(const KeyQuota& quota) {
+    switch (quota.per) {
         case KeyQuota::Per::kDay:
             return "day";
         case KeyQuota::Per::kMonth:
             return "month";
         case KeyQuota::Per::kTotal:
             return "total";
+        case KeyQuota::Per::kWindow:
+            return format_duration(quota.window);
     }
     SLUICE_ASSERT(false && "a quota period outside its enumeration");
 }
 
-std::optional<KeyQuota::Per> parse_quota_period(std::string_view word) {
+std::optional<KeyQuota> make_quota(std::int64_t limit, std::string_view period) {
     for (const auto per : {KeyQuota::Per::kDay, KeyQuota::Per::kMonth, KeyQuota::Per::kTotal}) {
-        if (word == to_string(per)) {
-            return per;
+        KeyQuota quota{limit, per, {}};
+        if (period == period_text(quota)) {
+            return quota;
         }
     }
-    return std::nullopt;
+    const std::optional<Millis> window = parse_duration(period);
+    if (!window || *window < kMinKeyWindow || *window > kMaxKeyWindow) {
+        return std::nullopt;
+    }
+    return KeyQuota{limit, KeyQuota::Per::kWindow, *window};
 }
 
 WallTime quota_period_start(KeyQuota::Per per, WallTime now) {
@@ -74,8 +82,10 @@ WallTime quota_period_start(KeyQuota::Per per, WallTime now) {
             return first_of_month(utc_day(now));
         case KeyQuota::Per::kTotal:
             return WallTime{};
+        case KeyQuota::Per::kWindow:
+            break;
     }
-    SLUICE_ASSERT(false && "a quota period outside its enumeration");
+    SLUICE_ASSERT(false && "a quota period that the calendar does not know");
 }
 
 std::optional<WallTime> quota_reset(KeyQuota::Per per, WallTime now) {
@@ -86,8 +96,10 @@ std::optional<WallTime> quota_reset(KeyQuota::Per per, WallTime now) {
             return first_of_next_month(utc_day(now));
         case KeyQuota::Per::kTotal:
             return std::nullopt;
+        case KeyQuota::Per::kWindow:
+            break;
     }
-    SLUICE_ASSERT(false && "a quota period outside its enumeration");
+    SLUICE_ASSERT(false && "a quota period that the calendar does not know");
 }
 
 }  // namespace sluice::web

@@ -6,6 +6,7 @@
 #include "base/secret.h"
 #include "web/types.h"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -39,17 +40,30 @@ std::string_view to_string(Rotation rotation);
 
 // Our own bound on the calls of one key, counted when it is leased.
 struct KeyQuota {
-    enum class Per : std::uint8_t { kDay, kMonth, kTotal };  // days and months of UTC
-    std::int64_t limit = 0;                                  // 1 to kMaxKeyQuota
+    enum class Per : std::uint8_t {
+        kDay,     // of UTC
+        kMonth,   // of UTC
+        kTotal,   // all of time
+        kWindow,  // `window` from the first call on; the next one begins with the first call after
+                  // it
+    };
+    std::int64_t limit = 0;  // 1 to kMaxKeyQuota
     Per per = Per::kMonth;
+    Millis window{};  // of kWindow: kMinKeyWindow to kMaxKeyWindow
 
     bool operator==(const KeyQuota&) const = default;
 };
-std::string_view to_string(KeyQuota::Per per);
-std::optional<KeyQuota::Per> parse_quota_period(std::string_view word);
+inline constexpr Millis kMinKeyWindow{1'000};
+inline constexpr Millis kMaxKeyWindow{std::chrono::days(366)};
+
+// The period of a quota as people write it: "day", "month", "total", or the length of a window such
+// as "90m".
+std::string period_text(const KeyQuota& quota);
+// The other way round; nothing when `text` is no period.
+std::optional<KeyQuota> make_quota(std::int64_t limit, std::string_view period);
 
 // When the period that `now` lies in began, and when the next one does; the whole of time for a
-// total.
+// total. Not of kWindow, whose periods begin with calls (asserted).
 WallTime quota_period_start(KeyQuota::Per per, WallTime now);
 std::optional<WallTime> quota_reset(KeyQuota::Per per, WallTime now);
 

@@ -92,15 +92,6 @@ bool can_search(const WebConfig& config, KeyPool& keys) {
     return false;
 }
 
-access::Payer payer_of(access::Caller caller) {
-    access::Payer payer;
-    payer.token_id = std::move(caller.token_id);
-    if (caller.token) {
-        payer.limits = caller.token->budget;
-    }
-    return payer;
-}
-
 }  // namespace
 
 Search::Search(Executor control, WebConfig config, access::Access& access, access::Budgets& budgets,
@@ -160,7 +151,7 @@ SearchStart Search::answer(SearchRequest request, const access::Credentials& cre
     if (request.cache == CacheMode::kOnly) {
         return SearchReply(not_cached(request.lane));
     }
-    request.payer = payer_of(*std::move(caller));
+    request.payer = access::payer_of(*std::move(caller));
     // Everything that may wait runs on the control loop, where no lock is needed.
     const Instant deadline =
         context.started + config_.get()->lanes.lane(kind_of(request.lane)).deadline;
@@ -289,7 +280,7 @@ std::variant<Error, Task<Explanation>> Search::explain(SearchRequest request,
     if (!caller.ok()) {
         return std::move(caller).error();
     }
-    request.payer = payer_of(*std::move(caller));
+    request.payer = access::payer_of(*std::move(caller));
     return run_on(control_, look_ahead(std::move(request)));
 }
 

@@ -107,6 +107,9 @@ class Search {
     // Any thread; gathered on the control loop.
     Task<Overview> overview();
 
+    // Control loop. Lives as long as this.
+    const ProviderStates& providers() const { return providers_; }
+
     // Any thread: the settings in force.
     std::shared_ptr<const WebConfig> config() const { return config_.get(); }
 

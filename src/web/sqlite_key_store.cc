@@ -17,8 +17,9 @@ using Vault = std::shared_ptr<const KeyVault>;
 
 // Instants are milliseconds since 1970. The digest recognises a key without its text; of a key that
 // was removed only its id is kept besides. One row holds the revision, so that a poll reads one
-// page; `changed` is the revision of a row's last change, so that a change is read without the
-// rest. One row says which secrets key everything was sealed with.
+// page; the period of a quota is text as web/key_types.h writes it; `changed` is the revision of a
+// row's last change, so that a change is read without the rest. One row says which secrets key
+// everything was sealed with.
 constexpr std::array kSchema = {
     io::SqliteMigration{R"sql(
         CREATE TABLE provider_key (
@@ -31,7 +32,7 @@ constexpr std::array kSchema = {
             weight INTEGER NOT NULL,
             max_in_flight INTEGER,
             quota_limit INTEGER,
-            quota_per TEXT CHECK (quota_per IN ('day', 'month', 'total')),
+            quota_per TEXT,
             engine_id TEXT NOT NULL,
             created_at INTEGER NOT NULL,
             digest BLOB NOT NULL UNIQUE CHECK (length(digest) = 32),
@@ -106,7 +107,7 @@ KeyRecord read_record(const SqliteStatement& row) {
         record.max_in_flight = static_cast<std::uint32_t>(*bound);
     }
     if (const auto limit = row.optional_integer(8)) {
-        record.quota = KeyQuota{*limit, parse_quota_period(row.text(9)).value()};
+        record.quota = make_quota(*limit, row.text(9)).value();
     }
     record.engine_id = row.text(10);
     record.created_at = from_stored(row.integer(11));
@@ -151,10 +152,10 @@ Status insert_key(SqliteConnection& db, const KeyVault& vault, Random& random, c
     }
     const std::string sealed = vault.seal(key.secret, record.id, random);
     std::optional<std::int64_t> limit;
-    std::optional<std::string_view> per;
+    std::optional<std::string> per;
     if (record.quota) {
         limit = record.quota->limit;
-        per = to_string(record.quota->per);
+        per = period_text(*record.quota);
     }
     TRY_STATUS(db.change(
         "INSERT INTO provider_key (id, provider, label, account, last4, state, weight,"
@@ -244,10 +245,10 @@ Result<KeyRecord> patch_in_transaction(SqliteConnection& db, const std::string& 
     apply_patch(record, patch);
     TRY(const std::int64_t revision, next_revision(db));
     std::optional<std::int64_t> limit;
-    std::optional<std::string_view> per;
+    std::optional<std::string> per;
     if (record.quota) {
         limit = record.quota->limit;
-        per = to_string(record.quota->per);
+        per = period_text(*record.quota);
     }
     TRY_STATUS(
         db.change("UPDATE provider_key SET state = ?2, label = ?3, account = ?4,"

@@ -105,6 +105,19 @@ def test_a_trial_of_a_key(data_dir, upstream):
         assert sluice.keys()[0]["status"] == "available", "a trial punishes nobody"
 
 
+def test_a_trial_without_a_gateway(data_dir, upstream):
+    """It is paid for just the same: the second one meets a budget that the first one used up."""
+    env = {"SLUICE__PROVIDERS__SERPER__BASE_URL": f"http://127.0.0.1:{upstream.port}/serper",
+           "SLUICE__BUDGETS__PROVIDERS__SERPER__CALLS_DAY": "1"}
+    upstream.control("serper", fixture="ok")
+    assert command(data_dir, "add", "serper", stdin=SECRET).returncode == 0
+    key_id = json.loads(command(data_dir, "list", "--json").stdout)["keys"][0]["id"]
+    first = command(data_dir, "test", key_id, "--json", env=env)
+    assert first.returncode == 0 and json.loads(first.stdout)["result"] == "valid", first.stdout + first.stderr
+    second = command(data_dir, "test", key_id, env=env)
+    assert second.returncode == 1 and "budgets.providers.serper.calls_day" in second.stdout + second.stderr
+
+
 def test_keys_of_the_environment(data_dir):
     """Seeding is idempotent; what an operator removed or disabled stays so over restarts."""
     env = {"SERPER_API_KEYS": f"{SECRET},serper-wire-second-1234", "TAVILY_API_KEY": "tvly-wire-third-0000"}
@@ -202,6 +215,11 @@ def test_commands_without_a_gateway(data_dir, upstream):
     assert command(data_dir, "disable", key_id).stdout == f"{key_id} is disabled\n"
     assert json.loads(command(data_dir, "list", "--json").stdout)["keys"][0]["state"] == "disabled"
     assert command(data_dir, "enable", key_id, "--json").returncode == 0
+    windowed = command(data_dir, "add", "serper", "--quota", "60/90m", stdin="serper-key-with-a-window\n")
+    assert windowed.returncode == 0, windowed.stderr
+    window_id = re.fullmatch(r"added (\w+) for serper\n", windowed.stdout)[1]
+    assert re.search(rf"^{window_id} .* 60/90m ", command(data_dir, "list").stdout, re.M)
+    assert command(data_dir, "remove", window_id).returncode == 0
     by_variable = command(data_dir, "add", "tavily", "--secret-env", "A_KEY", env={"A_KEY": "tvly-from-a-variable"})
     assert by_variable.returncode == 0, by_variable.stderr
     (pathlib.Path(data_dir) / "key.txt").write_text("tvly-from-a-file-0001\n")
@@ -240,6 +258,7 @@ def test_another_process_is_noticed(data_dir, upstream):
     (["add", "serper"], "two words", 2, "secret"),
     (["add", "serper", "--quota", "many"], SECRET, 2, "--quota"),
     (["add", "serper", "--quota", "5/week"], SECRET, 2, "day month total"),
+    (["add", "serper", "--quota", "5/0s"], SECRET, 2, "window"),
     (["add", "serper", "--weight", "0"], SECRET, 2, "weight"),
     (["add", "serper", "--secret-file", "nowhere"], "", 2, "nowhere"),
     (["add", SECRET, SECRET], "", 2, ""),

@@ -91,5 +91,14 @@ def test_a_key_in_the_address_stays_there(gateway, upstream):
     assert KEYS["google_cse"] not in gateway.get("/metrics").body.decode()
 
 
+def test_routes_say_what_they_skip(upstream):
+    process = Sluice(upstream, env={"SLUICE__ROUTING__DEEP": '["wikipedia", "tavily"]'})
+    line = process.wait_for_line(r"route_skips_provider.*wikipedia.*not in this version")
+    assert line
+    assert process.search("a search adds no line").status == 200
+    assert process.stop() == 0
+    assert process.output().count('"provider":"wikipedia"') == 1, process.output()
+
+
 def test_google_says_that_it_ends(gateway):
     assert gateway.wait_for_line(r"provider_notice.*google_cse")

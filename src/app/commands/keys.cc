@@ -244,8 +244,8 @@ int add(KeysApi& api, const AddOptions& options, const Environment& environment,
     }
     if (!options.quota.empty() && !write_quota(json, options.quota)) {
         print_error(
-            "--quota: expected a number and a period such as 1000/day, 5000/month or "
-            "100/total");
+            "--quota: expected a number and a period such as 1000/day, 5000/month, 100/total or "
+            "60/1h");
         return 2;
     }
     json.end_object();
@@ -342,7 +342,8 @@ void add_add_command(CLI::App& keys, std::function<int()>& chosen) {
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{web::kMaxKeyWeight}));
     command->add_option("--max-in-flight", options->max_in_flight, "calls at once")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{web::kMaxKeyInFlight}));
-    command->add_option("--quota", options->quota, "calls in a period: 1000/day, 5000/month");
+    command->add_option("--quota", options->quota,
+                        "calls in a period: 1000/day, 5000/month, 60/1h");
     command->add_option("--engine-id", options->engine_id, "of a Google search engine");
     const auto as_json = add_json_flag(*command);
     command->footer(

@@ -78,28 +78,26 @@ Result<std::optional<KeyQuota>> quota_of(const JsonValue& value) {
     if (!value.is_object()) {
         return wrong("quota", kForm);
     }
-    KeyQuota quota;
-    bool has_limit = false;
-    bool has_per = false;
+    std::optional<std::int64_t> limit;
+    std::optional<std::string_view> period;
     for (const auto& [name, member] : value.members()) {
         if (name == "limit") {
-            TRY(quota.limit, number_of("quota.limit", member, web::kMaxKeyQuota));
-            has_limit = true;
+            TRY(limit, number_of("quota.limit", member, web::kMaxKeyQuota));
         } else if (name == "per") {
-            const auto per = web::parse_quota_period(member.as_string().value_or(""));
-            if (!per) {
-                return wrong("quota.per", "one of: day month total");
-            }
-            quota.per = *per;
-            has_per = true;
+            period = member.as_string().value_or("");
         } else {
             return unknown_name(name, {"limit", "per"});
         }
     }
-    if (!has_limit || !has_per) {
+    if (!limit || !period) {
         return wrong("quota", kForm);
     }
-    return std::optional(quota);
+    std::optional<KeyQuota> quota = web::make_quota(*limit, *period);
+    if (!quota) {
+        return wrong("quota.per",
+                     "one of: day month total, or a window from 1s to 366d such as 1h");
+    }
+    return quota;
 }
 
 // Every member by the row of its name, each at most once.

@@ -151,12 +151,13 @@ io::HttpReply KeysDoor::remove(const io::HttpRequest& request) {
 }
 
 io::HttpReply KeysDoor::test(const io::HttpRequest& request) {
-    const auto caller = admit(request);
+    auto caller = admit(request);
     if (!caller.ok()) {
         return problem(caller.error(), request.context.id);
     }
     std::string id = id_of(request, kKeyTestPath);
-    return render_test(keys_.test(id), id, request.context.id);
+    return render_test(keys_.test(id, access::payer_of(*std::move(caller))), id,
+                       request.context.id);
 }
 
 std::vector<Route> key_routes(KeysDoor& keys) {
@@ -191,7 +192,7 @@ void write_key_record(JsonWriter& json, const web::KeyReport& report, const Mome
     json.field("weight", record.weight);
     if (record.quota) {
         json.key("quota").begin_object().field("limit", record.quota->limit);
-        json.field("per", to_string(record.quota->per)).end_object();
+        json.field("per", period_text(*record.quota)).end_object();
     }
     json.field("used", health.used);
     if (!record.engine_id.empty()) {

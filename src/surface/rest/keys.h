@@ -32,6 +32,7 @@ class KeysDoor {
     io::HttpReply get(const io::HttpRequest& request);     // the record
     io::HttpReply change(const io::HttpRequest& request);  // the record as it is afterwards
     io::HttpReply remove(const io::HttpRequest& request);  // 204
+    // 409 for a key without the engine that it needs, 402 when there is no money for the trial.
     // {"id", "result": "valid|invalid|quota|unknown", "outcome", "status", "latency_ms", "detail"}
     io::HttpReply test(const io::HttpRequest& request);
 

@@ -27,7 +27,7 @@ constexpr std::string_view kStatus =
 constexpr std::string_view kQuota =
     R"("type":["object","null"],"additionalProperties":false,"required":["limit","per"],)"
     R"("properties":{"limit":{"type":"integer","minimum":1},)"
-    R"("per":{"type":"string","enum":["day","month","total"]}})";
+    R"("per":{"type":"string","pattern":"^(day|month|total|[0-9.]+(ms|s|m|h|d)?)$"}})";
 constexpr std::string_view kResult =
     R"("type":"string","enum":["valid","invalid","quota","unknown"])";
 constexpr std::string_view kTextOrNull = R"("type":["string","null"])";
@@ -36,7 +36,8 @@ static_assert(web::kMaxKeyWeight == 100 && web::kMaxKeyInFlight == 1'000);
 constexpr std::string_view kAboutAccount =
     "Keys of a provider with the same account share its quota there.";
 constexpr std::string_view kAboutQuota =
-    "Our own bound on its calls in a period of UTC; null for none.";
+    "Our own bound on its calls in a day or month of UTC, in all, or in a window such as 1h that "
+    "begins with a call; null for none.";
 constexpr std::string_view kAboutEngine = "Of a provider that searches by an engine.";
 
 constexpr Property kKey[] = {
@@ -51,8 +52,7 @@ constexpr Property kKey[] = {
     {"in_flight", kCount, "Calls under way."},
     {"max_in_flight", kCount, "Calls at once, at most."},
     {"weight", kWeight, "Its share in the rotation `weighted`."},
-    {"quota", kQuota,
-     "Our own bound on its calls in a period of UTC; left out when there is none."},
+    {"quota", kQuota, "Our own bound on its calls in a period; left out when there is none."},
     {"used", kCount, "Calls in the quota's period; of all time without a quota."},
     {"engine_id", kText, kAboutEngine},
     {"last_outcome", kTextOrNull, "How its last call ended, as attempts have it."},

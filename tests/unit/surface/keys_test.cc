@@ -50,13 +50,9 @@ class KeysDoorTest : public testing::Test {
     test::WebHarness h;
     test::FakeKeyStore store{h.clock};
     web::KeyWatch watch{store, h.keys, h.clock, h.log, h.metrics};
-    web::KeyAdmin admin{h.io.get_executor(),
-                        store,
-                        watch,
-                        h.keys,
-                        h.http,
-                        h.clock,
-                        [this] { return h.web.config(); }};
+    web::KeyTrial trial{h.keys, h.budgets, h.web.providers(),
+                        h.http, h.clock,   [this] { return h.web.config(); }};
+    web::KeyAdmin admin{h.io.get_executor(), store, watch, h.keys, trial};
     KeysDoor door{admin, h.access, h.clock};
     Router router{key_routes(door), h.access};
     JsonReader reader;
@@ -155,6 +151,11 @@ TEST_F(KeysDoorTest, MistakesAreTold) {
         {Method::kPost, "/v1/keys", R"({"provider":"serper","secret":"x","quota":5})", 400,
          "limit"},
         {Method::kPost, "/v1/keys",
+         R"({"provider":"serper","secret":"x","quota":{"limit":5,"per":"0s"}})", 400, "quota.per"},
+        {Method::kPost, "/v1/keys",
+         R"({"provider":"serper","secret":"x","quota":{"limit":5,"per":"367d"}})", 400,
+         "quota.per"},
+        {Method::kPost, "/v1/keys",
          R"({"provider":"serper","secret":"x","quota":{"limit":5,"per":"week"}})", 400,
          "day month total"},
         {Method::kPost, "/v1/keys", R"({"provider":"serper","secret":"x","quota":{"limit":5}})",
@@ -231,7 +232,7 @@ TEST_F(KeysDoorTest, ATrialPunishesNobody) {
 // Trials cost money: there are only so many a minute.
 TEST_F(KeysDoorTest, TrialsAreRateLimited) {
     const std::string id = add();
-    for (int i = 0; i < web::KeyAdmin::kTestBurst; ++i) {
+    for (int i = 0; i < web::KeyTrial::kBurst; ++i) {
         ask_ok(Method::kPost, "/v1/keys/" + id + "/test");
     }
     const io::HttpResponse refused = ask(Method::kPost, "/v1/keys/" + id + "/test");

@@ -305,6 +305,69 @@ TEST_P(KeyRuntimeConformance, QuotaComesBackWithThePeriod) {
     EXPECT_EQ(pick_none({}, 1).back_at, clock.now() + 28 * 24h);
 }
 
+// A window begins with a call, whatever the time of day, and the next one with the first call after
+// it; a call that was not made begins none.
+TEST_P(KeyRuntimeConformance, AWindowBeginsWithACall) {
+    web::KeyRules r = rules("a");
+    r.quota = web::KeyQuota{2, web::KeyQuota::Per::kWindow, 1h};
+    const auto a = runtime->add(std::move(r));
+    clock.advance(50min);
+    web::KeySettlement not_made;
+    not_made.call = web::KeySettlement::Call::kNotMade;
+    runtime->settle(pick_key(), not_made);
+    clock.advance(20min);
+    settle(pick_key());
+    clock.advance(40min);
+    settle(pick_key());
+    EXPECT_EQ(pick_none({}, 0).back_at, clock.now() + 20min);
+    EXPECT_EQ(health(a).status, web::KeyStatus::kExhausted);
+    clock.advance(19min);
+    pick_none({}, 0);
+    clock.advance(1min);
+    EXPECT_EQ(health(a).used, 0);
+    clock.advance(3h);
+    settle(pick_key());
+    settle(pick_key());
+    EXPECT_EQ(pick_none({}, 0).back_at, clock.now() + 1h);
+}
+
+// What was counted before a restart holds until its window ends, and not a moment longer; a window
+// that is over, or that a clock set back puts into the future, counts for nothing.
+TEST_P(KeyRuntimeConformance, AWindowOutlivesARestart) {
+    const auto restored = [&](Duration age) {
+        web::KeyRules r = rules("a" + std::to_string(age.count()));
+        r.quota = web::KeyQuota{2, web::KeyQuota::Per::kWindow, 1h};
+        const auto key = runtime->add(std::move(r));
+        runtime->restore_usage(key, {"", clock.wall_now() - age, 2});
+        return health(key);
+    };
+    EXPECT_EQ(restored(59min).until, clock.now() + 1min);
+    EXPECT_EQ(restored(59min).used, 2);
+    EXPECT_EQ(restored(60min).used, 0);
+    EXPECT_EQ(restored(-1min).used, 0);
+}
+
+// A window of another length is another count; the same one goes on when something else changes.
+TEST_P(KeyRuntimeConformance, AChangedWindowCountsAnew) {
+    web::KeyRules r = rules("a");
+    r.quota = web::KeyQuota{2, web::KeyQuota::Per::kWindow, 1h};
+    web::KeyRules heavier = r;
+    heavier.weight = 2;
+    web::KeyRules longer = r;
+    longer.quota->window = 2h;
+    const auto a = runtime->add(std::move(r));
+    settle(pick_key());
+    clock.advance(10min);
+    runtime->change(a, std::move(heavier));
+    settle(pick_key());
+    EXPECT_EQ(pick_none({}, 0).back_at, clock.now() + 50min);
+    runtime->change(a, std::move(longer));
+    EXPECT_EQ(health(a).used, 0);
+    settle(pick_key());
+    settle(pick_key());
+    EXPECT_EQ(pick_none({}, 0).back_at, clock.now() + 2h);
+}
+
 // A quota that was not used up begins anew just the same.
 TEST_P(KeyRuntimeConformance, ACountDoesNotOutliveItsPeriod) {
     web::KeyRules r = rules("a");

@@ -72,7 +72,10 @@ TYPED_TEST_P(KeyStoreConformance, KeepsWhatWasAdded) {
     EXPECT_EQ(first.quota, full.quota);
     EXPECT_EQ(first.label, full.label);
     this->backend_.clock().advance(std::chrono::seconds(1));
-    const KeyRecord second = this->add(this->key("short", "tavily"));
+    NewKey windowed = this->key("short", "tavily");
+    windowed.quota = KeyQuota{60, KeyQuota::Per::kWindow, std::chrono::minutes(90)};
+    const KeyRecord second = this->add(windowed);
+    EXPECT_EQ(second.quota, windowed.quota);
     EXPECT_EQ(second.last4, "") << "too short to show any of it";
     const KeySet set = this->load();
     ASSERT_EQ(set.keys.size(), 2u);

@@ -127,6 +127,24 @@ TEST_F(KeyWatchTest, CountsOutliveTheProcess) {
     EXPECT_EQ(next.key_counts("serper"), KeyCounts{.exhausted = 1});
 }
 
+// The same for a window: what is left of it is left after the restart.
+TEST_F(KeyWatchTest, AWindowOutlivesTheProcess) {
+    add_elsewhere("serper-secret-1", KeyQuota{1, KeyQuota::Per::kWindow, 1h});
+    h.run_for(2s);
+    const WallTime begun = h.clock.wall_now();
+    h.search(h.request("one"));
+    h.run_for(2s);
+
+    WebHarness next;
+    next.clock.set_wall(begun + 50min);
+    KeyWatch after_restart(store, next.keys, next.clock, next.log, next.metrics);
+    boost::asio::co_spawn(next.io, after_restart.refresh(), [](auto&&...) {});
+    next.run();
+    EXPECT_EQ(next.key_counts("serper"), KeyCounts{.exhausted = 1});
+    next.clock.advance(10min);
+    EXPECT_EQ(next.key_counts("serper"), KeyCounts{.available = 1});
+}
+
 // Two hundred searches at once over ten keys: no key ever carries more calls than it may, and each
 // makes its share of them, within a tenth.
 TEST(KeysUnderLoadTest, ParallelSearchesSpreadOverTheKeys) {
