@@ -20,7 +20,8 @@
 namespace sluice::guard {
 
 // What a piece of work would lose if it were cancelled now, and whether anybody waits for it. Its
-// flight gives it one, which lives as long as the work.
+// flight gives it one, which it owns together with the flight: what the work started may still hold
+// it after both have ended.
 class Stake {
  public:
     // While the work goes on although nobody waits, it should begin nothing new.
@@ -30,7 +31,7 @@ class Stake {
     // As long as one of these exists, the work has something under way that is paid for.
     class Hold {
      public:
-        // `stake` may be null.
+        // `stake` may be null; else it outlives the hold.
         explicit Hold(Stake* stake) : stake_(stake) { change(1); }
         ~Hold() { change(-1); }
         Hold(const Hold&) = delete;
@@ -92,10 +93,10 @@ class SingleFlight {
     SingleFlight(const SingleFlight&) = delete;
     SingleFlight& operator=(const SingleFlight&) = delete;
 
-    // The result of the flight of `key`. If there is none, `make_work(Stake&)` is called once for
-    // the Task<Result<Value>> that is the work; it is an ordinary function, not a coroutine, and is
-    // destroyed before the work ends. A failure is a result and goes to everybody who waits; the
-    // next request starts a new flight.
+    // The result of the flight of `key`. If there is none, `make_work(std::shared_ptr<Stake>)` is
+    // called once for the Task<Result<Value>> that is the work; it is an ordinary function, not a
+    // coroutine, and is destroyed before the work ends. A failure is a result and goes to everybody
+    // who waits; the next request starts a new flight.
     //
     // Only this caller is affected by its own deadline (kDeadlineExceeded) and its own cancellation
     // (kCancelled; as always its next asynchronous operation throws). The work runs with the
@@ -267,7 +268,9 @@ class SingleFlight {
         // On this thread the work starts at once: it may have run up to its first wait, or even to
         // its end, before spawn() returns, and it can be cancelled from then on.
         std::shared_ptr<boost::asio::cancellation_signal> signal(flight, &flight->signal);
-        if (!state.scope.spawn(fly(state_, flight, make_work(flight->stake)), std::move(signal))) {
+        std::shared_ptr<Stake> stake(flight, &flight->stake);
+        Task<Result<Value>> work = make_work(std::move(stake));
+        if (!state.scope.spawn(fly(state_, flight, std::move(work)), std::move(signal))) {
             state.close(*flight);
             state.stats.flights -= 1;
             state.stats.started -= 1;

@@ -111,7 +111,7 @@ Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate, RunS
         }
         CallTerms terms;
         terms.until = attempt_until(now, work.deadline, share.providers_left);
-        terms.stake = work.stake;
+        terms.stake = work.stake.get();
         terms.patience = share.providers_left == 1 ? Patience::kWaitForKey : Patience::kPassOver;
         CallResult result =
             co_await work.call.run(candidate, *work.config, *work.request, terms, tried_keys);

@@ -41,8 +41,9 @@ class Race {
     // Runners that next() has not returned.
     std::size_t open() const { return open_; }
 
-    // Cancels those that are still under way and returns when all have ended, so that nothing is
-    // held any more.
+    // Cancels those that are still under way and waits for their end, so that nothing is held any
+    // more; not for longer than a moment, and not at all when the waiting task was cancelled (it
+    // throws then). One that ends later keeps alive what it needs, and its attempts are lost.
     Task<void> stop();
 
     // After stop(): every attempt, in the order of the runners.

@@ -187,7 +187,9 @@ Task<SearchReply> Search::miss(Missed missed) {
             note.collapsed = true;
             counters_->collapsed.add();
         }
-        const auto work = [this, &missed](guard::Stake& stake) { return fly(missed, &stake); };
+        const auto work = [this, &missed](std::shared_ptr<guard::Stake> stake) {
+            return fly(missed, std::move(stake));
+        };
         landed = co_await flights_.run(missed.key, missed.deadline, work);
     }
 
@@ -239,7 +241,7 @@ SearchReply Search::serve_stale(const Missed& missed, AnswerCache::Cached cached
     return served;
 }
 
-Task<Result<Search::SharedResult>> Search::fly(Missed missed, guard::Stake* stake) {
+Task<Result<Search::SharedResult>> Search::fly(Missed missed, std::shared_ptr<guard::Stake> stake) {
     // What is in force now is in force to the end of this flight.
     const std::shared_ptr<const WebConfig> config = config_.get();
     const std::shared_ptr<const SearchRequest>& request = missed.request;

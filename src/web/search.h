@@ -131,7 +131,7 @@ class Search {
 
     Task<SearchReply> miss(Missed missed);
     // `stake` is null for a search that nobody shares.
-    Task<Result<SharedResult>> fly(Missed missed, guard::Stake* stake);
+    Task<Result<SharedResult>> fly(Missed missed, std::shared_ptr<guard::Stake> stake);
     Failure not_cached(Lane lane);
     SearchReply serve_stale(const Missed& missed, AnswerCache::Cached cached, Failure failure);
     Task<Explanation> look_ahead(SearchRequest request);

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <memory>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -36,12 +37,13 @@ struct SearchWork {
     std::shared_ptr<const WebConfig> config;  // in force from its beginning to its end
     std::shared_ptr<const SearchRequest> request;
     Instant deadline;
-    guard::Stake* stake;  // of the flight that this is for; null: it has none
+    std::shared_ptr<guard::Stake> stake;  // of the flight that this is for; null: it has none
 
     // No aggregate: see the rules in base/task.h.
     SearchWork(ProviderCall& c, ResultCache& r, const ProviderStates& p, HedgeBudget& h,
                TaskScope& t, Clock& k, std::shared_ptr<const WebConfig> settings,
-               std::shared_ptr<const SearchRequest> asked, Instant until, guard::Stake* s = nullptr)
+               std::shared_ptr<const SearchRequest> asked, Instant until,
+               std::shared_ptr<guard::Stake> s = nullptr)
         : call(c),
           results(r),
           providers(p),
@@ -51,7 +53,7 @@ struct SearchWork {
           config(std::move(settings)),
           request(std::move(asked)),
           deadline(until),
-          stake(s) {}
+          stake(std::move(s)) {}
 
     // Whether a further call may begin: not when everybody who waited has left.
     bool may_begin() const {
@@ -78,9 +80,10 @@ struct Failure {
 
 using StrategyResult = std::variant<Found, Failure>;
 
-// The strategy that the request asks for. Ends by the work's deadline; nothing that it started is
-// under way any more then. A Failure carries what web/failure.h says. Belongs to the control loop.
-// `work` outlives the task.
+// The strategy that the request asks for. Ends by the work's deadline. What it started beside
+// itself has been cancelled then and begins nothing new; it may take a moment longer to end, and
+// keeps a copy of `work` for that. A Failure carries what web/failure.h says. Throws when it is
+// cancelled. Belongs to the control loop. `work` outlives the task.
 Task<StrategyResult> run_strategy(const SearchWork& work);
 
 // The answer of one provider as it is shared and kept.

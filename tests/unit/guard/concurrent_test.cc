@@ -201,7 +201,7 @@ Task<void> client(Executor control, Flights* flights, Clock* clock, int seed,
     SeededRandom random(static_cast<std::uint64_t>(seed));
     for (int i = 0; i < 500; ++i) {
         const int key = static_cast<int>(random.below(4));
-        const auto start = [key, runs](Stake&) { return work(key, runs); };
+        const auto start = [key, runs](const std::shared_ptr<Stake>&) { return work(key, runs); };
         auto answer = co_await run_on(control, flights->run(key, clock->now() + 1h, start));
         *right += answer.ok() && **answer == key ? 1 : 0;
     }

@@ -35,12 +35,14 @@ struct Job {
     bool paid = false;      // has something at stake while it runs
     int started = 0;
     int finished = 0;
+    std::shared_ptr<Stake> stake = {};  // as the work was given it
 };
 
-Task<Answer> work_on(Clock& clock, std::shared_ptr<Job> job, Stake& stake) {
+Task<Answer> work_on(Clock& clock, std::shared_ptr<Job> job, std::shared_ptr<Stake> stake) {
     std::optional<Stake::Hold> hold;
+    job->stake = stake;
     if (job->paid) {
-        hold.emplace(&stake);
+        hold.emplace(stake.get());
     }
     job->started += 1;
     if (job->stubborn) {
@@ -68,7 +70,9 @@ struct Caller {
 
 Task<void> call(Flights& flights, Clock& clock, int key, Duration patience,
                 std::shared_ptr<Job> job, std::shared_ptr<Caller> caller) {
-    const auto work = [&clock, job](Stake& stake) { return work_on(clock, job, stake); };
+    const auto work = [&clock, job](std::shared_ptr<Stake> stake) {
+        return work_on(clock, job, std::move(stake));
+    };
     auto answer = co_await flights.run(key, clock.now() + patience, std::move(work));
     caller->answer = std::move(answer);
 }
@@ -193,6 +197,21 @@ TEST_F(SingleFlightTest, StopsWhenNobodyWaits) {
     EXPECT_EQ(work->finished, 1);
     EXPECT_TRUE(next->answer);
     EXPECT_EQ(bugs, 0) << "a cancelled flight is no bug";
+}
+
+// What the work started beside itself may hold the stake after the flight is over and forgotten.
+TEST_F(SingleFlightTest, TheStakeOutlivesTheFlight) {
+    const auto work = job(1s);
+    const auto caller = start(1, 10s, work);
+    const std::weak_ptr<Stake> watched = work->stake;
+    std::optional<Stake::Hold> late(work->stake.get());
+    leave(*caller);
+    EXPECT_FALSE(flights.in_flight(1));
+    EXPECT_EQ(watched.use_count(), 1) << "only the job has it";
+    late.reset();
+    EXPECT_FALSE(work->stake->is_high());
+    work->stake.reset();
+    EXPECT_TRUE(watched.expired());
 }
 
 // What is paid for is finished although nobody waits, and who asks meanwhile gets it.
