@@ -49,7 +49,7 @@ Task<StrategyResult> run_failover(const SearchWork& work) {
     }
     Found found;
     found.answer = make_answer(*work.request, first_empty->name(), std::move(empty_answer));
-    found.degraded = somebody_failed(trail);
+    found.degraded = somebody_unheard(trail);
     found.attempts = std::move(trail);
     co_return found;
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace sluice::web {
@@ -12,6 +13,13 @@ namespace {
 
 bool was_sent(const Attempt& attempt) {
     return !attempt.egress.empty();
+}
+
+bool has_answer_of(const std::vector<Attempt>& trail, std::string_view provider) {
+    return std::ranges::any_of(trail, [&](const Attempt& attempt) {
+        return attempt.provider == provider &&
+               (attempt.outcome == Outcome::kSuccess || attempt.outcome == Outcome::kEmpty);
+    });
 }
 
 // Our own rate of calls to the provider left no room in time.
@@ -183,7 +191,15 @@ Error all_left_alone(const std::vector<Attempt>& trail, std::optional<Millis> re
 }  // namespace
 
 bool somebody_failed(const std::vector<Attempt>& trail) {
-    return any_of(trail, [](const Attempt& attempt) { return attempt.blame.has_value(); });
+    return std::ranges::any_of(trail, [&](const Attempt& attempt) {
+        return was_sent(attempt) && !has_answer_of(trail, attempt.provider);
+    });
+}
+
+bool somebody_unheard(const std::vector<Attempt>& trail) {
+    return std::ranges::any_of(trail, [&](const Attempt& attempt) {
+        return (was_sent(attempt) || attempt.blame) && !has_answer_of(trail, attempt.provider);
+    });
 }
 
 Error nobody_answered(const SearchWork& work, const std::vector<Candidate>& route,

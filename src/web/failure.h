@@ -14,8 +14,13 @@ namespace sluice::web {
 // How soon a caller may try again after providers failed.
 inline constexpr Millis kRetryAfterFailure{5'000};
 
-// Whether an empty answer may be missing something, since somebody else could not be heard.
+// Whether a provider that was called failed or was cut off, and gave no answer by another key
+// either: an answer made of the others is poorer than it could be.
 bool somebody_failed(const std::vector<Attempt>& trail);
+
+// Whether somebody failed so, or was passed over for another reason than what it can do: an empty
+// answer may be missing what that one knows.
+bool somebody_unheard(const std::vector<Attempt>& trail);
 
 // kBudgetExhausted when the caller's or the gateway's budget is gone before anybody was called, or
 // nobody else could be asked either (kUnavailable: spending can't be written down). Otherwise

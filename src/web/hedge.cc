@@ -6,6 +6,7 @@
 #include "web/route.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,7 +46,7 @@ class Hedging {
         const Millis usual = candidate.state->recent()
                                  .latency(RecentCalls::kSlowShare)
                                  .value_or(work_.config->hedge.initial_delay);
-        const RunShare share = share_of_first(work_, std::span(route_).subspan(entrants_.size()));
+        const RunShare share = share_of_next();
         entrants_.push_back({candidate.state, work_.clock.now() + usual, is_hedge, false});
         race_.start(candidate, share);
     }
@@ -85,6 +86,20 @@ class Hedging {
     const std::vector<Candidate>& route() const { return route_; }
 
  private:
+    // Everybody behind in the route is left an attempt. Two may be under way at once, so one that
+    // begins alone takes half of the others.
+    RunShare share_of_next() const {
+        const auto rest = std::span(route_).subspan(entrants_.size());
+        const std::size_t behind = rest.size() - 1;
+        const std::size_t left = race_.attempts_left();
+        RunShare share = share_of_first(work_, rest);
+        share.attempts = left - std::min(behind, left);
+        if (behind > 0 && race_.open() == 0) {
+            share.attempts = (share.attempts + 1) / 2;
+        }
+        return share;
+    }
+
     const SearchWork& work_;
     const std::vector<Candidate> route_;
     Race race_;
@@ -111,7 +126,7 @@ Task<StrategyResult> run_hedge(const SearchWork& work) {
         std::optional<Race::Finish> finish = co_await race.next(until);
         if (!finish) {
             if (!hedge_at || work.clock.now() < *hedge_at) {
-                break;  // the deadline has passed, or the search was cancelled
+                break;  // the deadline has passed
             }
             hedging.try_hedge();
             continue;
@@ -146,7 +161,7 @@ Task<StrategyResult> run_hedge(const SearchWork& work) {
     }
     Found found;
     found.answer = make_answer(*work.request, first_empty->name(), std::move(empty_answer));
-    found.degraded = somebody_failed(trail);
+    found.degraded = somebody_unheard(trail);
     found.attempts = std::move(trail);
     co_return found;
 }

@@ -6,6 +6,7 @@
 #include "web/route.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -15,13 +16,14 @@ namespace sluice::web {
 
 namespace {
 
-// By number of the runner: in the order of the route, whoever came first.
+// By number of the runner: in the order of the route, whoever came first. Empty ones too.
 using Answers = std::map<std::size_t, std::shared_ptr<const ProviderAnswer>>;
 
 // As old as the oldest of them, and kept for no longer than any of them may be.
 std::shared_ptr<const ProviderAnswer> merged(const Answers& answers, std::size_t max_hits) {
+    SLUICE_ASSERT(!answers.empty());
     auto merged = std::make_shared<ProviderAnswer>();
-    merged->made_at = answers.empty() ? Instant{} : Instant::max();
+    merged->made_at = Instant::max();
     std::vector<std::vector<Hit>> lists;
     for (const auto& [runner, answer] : answers) {
         if (!merged->answer) {
@@ -36,23 +38,31 @@ std::shared_ptr<const ProviderAnswer> merged(const Answers& answers, std::size_t
     return merged;
 }
 
+// The attempts of one of `together` that begin now, with `behind` others in the route after them,
+// each of which is left one.
+RunShare share_of_one(const Race& race, std::size_t together, std::size_t behind) {
+    const std::size_t left = race.attempts_left();
+    RunShare share;
+    share.attempts = (left - std::min(behind, left)) / together;
+    return share;
+}
+
 }  // namespace
 
 Task<StrategyResult> run_merge(const SearchWork& work) {
     const std::vector<Candidate> route = resolve_route(work.providers, *work.config, *work.request);
     const std::size_t wanted = work.config->merge.providers;
-    RunShare share;
-    share.attempts = std::max<std::size_t>(kMaxAttempts / wanted, 1);
 
     Race race(work);
     Answers answers;
-    bool any_empty = false;
+    bool any_hits = false;
     std::size_t asked = 0;   // of the route
     std::size_t useful = 0;  // of those: under way, or good for the answer
     Instant until = work.deadline;
     while (true) {
         for (; useful < wanted && asked < route.size(); ++asked, ++useful) {
-            race.start(route[asked], share);
+            const std::size_t together = std::min(wanted - useful, route.size() - asked);
+            race.start(route[asked], share_of_one(race, together, route.size() - asked - together));
         }
         std::optional<Race::Finish> finish = co_await race.next(until);
         if (!finish) {
@@ -63,28 +73,31 @@ Task<StrategyResult> run_merge(const SearchWork& work) {
             co_await race.stop();
             co_return Failure{std::move(refused), race.take_trail(), {}};
         }
+        if (finish->run.answer != nullptr) {
+            answers.emplace(finish->runner, std::move(finish->run.answer));
+        }
         if (finish->run.step == Step::kAnswer) {
-            if (answers.empty()) {
+            if (!any_hits) {
                 until = std::min<Instant>(until, work.clock.now() + work.config->merge.wait);
             }
-            answers.emplace(finish->runner, std::move(finish->run.answer));
+            any_hits = true;
             continue;
         }
-        any_empty = any_empty || finish->run.step == Step::kEmpty;
-        if (answers.empty() || !finish->was_sent()) {
+        if (!any_hits || !finish->was_sent()) {
             useful -= 1;
         }
     }
+    const bool cut_off = race.open() > 0;
     co_await race.stop();
     std::vector<Attempt> trail = race.take_trail();
-    if (answers.empty() && !any_empty) {
+    if (answers.empty()) {
         Error error = nobody_answered(work, route, trail);
         co_return Failure{std::move(error), std::move(trail), {}};
     }
     Found found;
     found.answer =
         make_answer(*work.request, kMergeProvider, merged(answers, work.request->max_results));
-    found.degraded = somebody_failed(trail);
+    found.degraded = cut_off || (any_hits ? somebody_failed(trail) : somebody_unheard(trail));
     found.attempts = std::move(trail);
     co_return found;
 }

@@ -3,6 +3,10 @@
 #include "guard/event.h"
 
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/this_coro.hpp>
+#include <boost/system/system_error.hpp>
 
 #include <algorithm>
 #include <deque>
@@ -23,6 +27,7 @@ constexpr Millis kStopPatience{50};
 struct Race::Runner {
     Candidate candidate;
     ProviderRun run;
+    std::size_t may_make = 0;  // attempts, at most
     std::vector<Attempt> trail;
     std::shared_ptr<asio::cancellation_signal> signal =
         std::make_shared<asio::cancellation_signal>();
@@ -108,10 +113,19 @@ void Race::start(Candidate candidate, RunShare share) {
     const std::size_t number = state_->runners.size();
     Runner& runner = state_->runners.emplace_back();
     runner.candidate = candidate;
+    runner.may_make = share.attempts;
     open_ += 1;
     if (!state_->work.tasks.spawn(run(state_, number, share), runner.signal)) {
         state_->end(runner);
     }
+}
+
+std::size_t Race::attempts_left() const {
+    std::size_t taken = 0;
+    for (const Runner& runner : state_->runners) {
+        taken += runner.ended ? runner.trail.size() : runner.may_make;
+    }
+    return kMaxAttempts - std::min(taken, kMaxAttempts);
 }
 
 Task<std::optional<Race::Finish>> Race::next(Instant until) {
@@ -120,6 +134,11 @@ Task<std::optional<Race::Finish>> Race::next(Instant until) {
     while (!ended && open_ > 0) {
         Listening listening(state.waiting);
         const guard::WaitEnd end = co_await listening.event.wait_until(state.work.clock, until);
+        // The time may be over as well, and must not be taken for the reason.
+        const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
+        if (cancellation.cancelled() != asio::cancellation_type::none) {
+            throw boost::system::system_error(asio::error::operation_aborted);
+        }
         ended = state.first_ended();
         if (end != guard::WaitEnd::kSet) {
             break;

@@ -35,11 +35,15 @@ class Race {
         bool was_sent() const { return last != nullptr && !last->egress.empty(); }
     };
     // The next one to end that has not been returned before; nothing when none has ended by
-    // `until`, or when the waiting task was cancelled.
+    // `until`. Throws when the waiting task was cancelled.
     Task<std::optional<Finish>> next(Instant until);
 
     // Runners that next() has not returned.
     std::size_t open() const { return open_; }
+
+    // Of kMaxAttempts, what no runner has made or may still make. Whoever starts one gives it no
+    // more than that.
+    std::size_t attempts_left() const;
 
     // Cancels those that are still under way and waits for their end, so that nothing is held any
     // more; not for longer than a moment, and not at all when the waiting task was cancelled (it

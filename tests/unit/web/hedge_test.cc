@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
 #include <vector>
@@ -219,6 +220,42 @@ TEST_F(HedgeTest, LeavingEndsBothCalls) {
     EXPECT_EQ(h.key_counts("serper").in_flight, 0u);
     EXPECT_EQ(h.key_counts("tavily").in_flight, 0u);
     EXPECT_EQ(hedges("started"), 1.0) << "leaving must not start another call";
+}
+
+// A client that leaves at the very moment when its provider counts as slow has no second call made
+// for it.
+TEST_F(HedgeTest, LeavingWhenItIsSlowStartsNothing) {
+    upstream(answers_in(9s), answers_in(9s));
+    const auto client = h.start(hedged());
+    h.run_for(1s);
+    h.clock.advance(500ms);
+    h.hang_up(*client);
+    h.run();
+    EXPECT_EQ(h.http.calls(), 1u);
+    EXPECT_EQ(h.http.under_way(), 0u);
+    EXPECT_EQ(hedges("started"), 0.0);
+}
+
+// However many keys are refused, and however many providers are asked, one request makes no more
+// attempts than any other, and everybody of the route has one.
+TEST_F(HedgeTest, AttemptsAreCountedTogether) {
+    WebConfig config = test::harness_config();
+    config.route_fast = {"serper", "tavily", "exa", "brave"};
+    h.web.reconfigure(config);
+    for (const char* provider : {"serper", "tavily", "exa", "brave"}) {
+        for (int i = 0; i < 40; ++i) {
+            h.add_key(provider, "a-key-with-the-number-" + std::to_string(i));
+        }
+    }
+    upstream([](const io::ClientRequest&) { return test::status_answer(401); },
+             [](const io::ClientRequest&) { return test::status_answer(401); });
+    const std::vector<Attempt> attempts = failed(h.search(hedged())).attempts;
+    EXPECT_LE(attempts.size(), kMaxAttempts);
+    for (const char* provider : {"serper", "tavily", "exa", "brave"}) {
+        EXPECT_TRUE(std::ranges::any_of(attempts, [&](const Attempt& attempt) {
+            return attempt.provider == provider;
+        })) << provider;
+    }
 }
 
 }  // namespace

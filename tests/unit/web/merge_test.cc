@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sluice::web {
@@ -92,7 +94,7 @@ TEST_F(MergeTest, TwoListsBecomeOne) {
 }
 
 // The first answer is enough: the other has merge.wait_s more, then its call is cancelled, nobody
-// is blamed for that, and everything it held is free.
+// is blamed for that, and everything it held is free. The list is poorer for it, and says so.
 TEST_F(MergeTest, SlowOneIsNotWaitedForLonger) {
     upstream(
         [](const io::ClientRequest&) { return stalled(); },
@@ -103,7 +105,7 @@ TEST_F(MergeTest, SlowOneIsNotWaitedForLonger) {
     EXPECT_EQ(trail(served(reply).attempts),
               (std::vector<std::string>{"serper:cancelled", "tavily:success"}));
     EXPECT_FALSE(served(reply).attempts[0].blame);
-    EXPECT_FALSE(served(reply).degraded);
+    EXPECT_TRUE(served(reply).degraded);
     expect_nothing_left();
 }
 
@@ -116,6 +118,56 @@ TEST_F(MergeTest, OneFailureIsDegraded) {
     EXPECT_TRUE(served(reply).degraded);
     EXPECT_EQ(served(reply).answer->hits().size(), 3u);
     EXPECT_EQ(h.web.purge_cache().answers, 0u);
+}
+
+// A provider that can't be called is out for as long as that lasts: what the others have is all
+// there is, and is kept.
+TEST_F(MergeTest, WhoIsPassedOverDoesNotDegrade) {
+    h.rest_key("tavily", KeyStatus::kExhausted, 3600s);
+    const SearchReply reply = h.search(merged());
+    EXPECT_EQ(trail(served(reply).attempts),
+              (std::vector<std::string>{"serper:success", "tavily:skipped_no_key"}));
+    EXPECT_FALSE(served(reply).degraded);
+    EXPECT_TRUE(served(h.search(merged())).cached);
+}
+
+// A key that is refused beside one of the same provider that answers has cost nothing.
+TEST_F(MergeTest, AnotherKeyMakesAFailureGood) {
+    h.add_key("serper", "serper-key-number-two");
+    upstream(
+        [first = true](const io::ClientRequest& request) mutable {
+            return std::exchange(first, false) ? test::status_answer(401)
+                                               : test::ok_answer(request);
+        },
+        [](const io::ClientRequest& request) { return test::ok_answer(request); });
+    const SearchReply reply = h.search(merged());
+    EXPECT_EQ(trail(served(reply).attempts),
+              (std::vector<std::string>{"serper:auth_failed", "serper:success", "tavily:success"}));
+    EXPECT_FALSE(served(reply).degraded);
+}
+
+// However many keys are refused, and however many providers are asked, one request makes no more
+// attempts than any other, and everybody of the route has one.
+TEST_F(MergeTest, AttemptsAreCountedTogether) {
+    const std::vector<std::string> route = {"serper", "tavily", "exa", "brave"};
+    WebConfig config = test::harness_config();
+    config.route_fast = route;
+    config.merge.providers = 2;
+    h.web.reconfigure(config);
+    for (const std::string& provider : route) {
+        for (int i = 0; i < 40; ++i) {
+            h.add_key(provider, "a-key-with-the-number-" + std::to_string(i));
+        }
+    }
+    upstream([](const io::ClientRequest&) { return test::status_answer(401); },
+             [](const io::ClientRequest&) { return test::status_answer(401); });
+    const std::vector<Attempt> attempts = failed(h.search(merged())).attempts;
+    EXPECT_LE(attempts.size(), kMaxAttempts);
+    for (const std::string& provider : route) {
+        EXPECT_TRUE(std::ranges::any_of(attempts, [&](const Attempt& attempt) {
+            return attempt.provider == provider;
+        })) << provider;
+    }
 }
 
 // Empty from one does not end the search while another may know more.
@@ -132,6 +184,28 @@ TEST_F(MergeTest, AllEmptyIsEmpty) {
     const SearchReply reply = h.search(merged());
     EXPECT_TRUE(served(reply).answer->hits().empty());
     EXPECT_FALSE(served(reply).degraded);
+}
+
+// An empty answer made of results that are known already is as old as the oldest of them.
+TEST_F(MergeTest, AllEmptyIsAsOldAsItsParts) {
+    upstream([](const io::ClientRequest& request) { return test::ok_answer(request, 0); },
+             [](const io::ClientRequest& request) { return test::ok_answer(request, 0); });
+    const Instant first = h.clock.now();
+    h.search(h.request("kiln"));
+    h.clock.advance(10s);
+    const SearchReply reply = h.search(merged("kiln"));
+    EXPECT_EQ(h.http.calls(), 2u);
+    EXPECT_EQ(served(reply).answer->made_at(), first);
+    EXPECT_EQ(served(reply).note.age, 10s);
+}
+
+// Who honoured a constraint is told of an empty answer too.
+TEST_F(MergeTest, AllEmptyTellsHowConstraintsWereHonoured) {
+    upstream([](const io::ClientRequest& request) { return test::ok_answer(request, 0); },
+             [](const io::ClientRequest& request) { return test::ok_answer(request, 0); });
+    SearchRequest request = merged("kiln");
+    request.include_domains = {"example.org"};
+    EXPECT_FALSE(served(h.search(request)).answer->constraints().empty());
 }
 
 // The caller's fault, said by one, stops all at once.
