@@ -92,6 +92,14 @@ bool can_search(const WebConfig& config, KeyPool& keys) {
     return false;
 }
 
+// Whether a search failed, and somebody was not asked since its payer's own budget was gone.
+bool lacked_payers_money(const Result<std::shared_ptr<const StrategyResult>>& landed) {
+    const auto* failure = landed.ok() ? std::get_if<Failure>(landed->get()) : nullptr;
+    return failure != nullptr && std::ranges::any_of(failure->attempts, [](const Attempt& attempt) {
+               return attempt.gap && attempt.gap->purse == access::Purse::kToken;
+           });
+}
+
 }  // namespace
 
 Search::Search(Executor control, WebConfig config, access::Access& access, access::Budgets& budgets,
@@ -183,14 +191,18 @@ Task<SearchReply> Search::miss(Missed missed) {
         counters_->bypass.add();
         landed = co_await fly(missed, nullptr);
     } else {
-        if (flights_.in_flight(missed.key)) {
+        FlightKey key{missed.key, missed.request->cache != CacheMode::kRefresh};
+        if (flights_.in_flight(key)) {
             note.collapsed = true;
             counters_->collapsed.add();
         }
-        const auto work = [this, &missed](std::shared_ptr<guard::Stake> stake) {
-            return fly(missed, std::move(stake));
-        };
-        landed = co_await flights_.run(missed.key, missed.deadline, work);
+        landed = co_await share(missed, key);
+        if (note.collapsed && lacked_payers_money(landed)) {
+            // That was the budget of whoever started the flight. Once more, paid by this caller.
+            key.payer = missed.request->payer.token_id;
+            note.collapsed = flights_.in_flight(key);
+            landed = co_await share(missed, std::move(key));
+        }
     }
 
     Failure failure;
@@ -206,7 +218,9 @@ Task<SearchReply> Search::miss(Missed missed) {
         Served served;
         served.answer = found->answer;
         served.degraded = found->degraded;
-        served.attempts = found->attempts;
+        if (missed.request->trace) {
+            served.attempts = found->attempts;
+        }
         served.queued = found->queued;
         served.note = note_of(*found, note, config_.get()->cache, asked, clock_.now());
         co_return SearchReply(std::move(served));
@@ -218,7 +232,7 @@ Task<SearchReply> Search::miss(Missed missed) {
     const bool callers_fault = failure.error.blame == Blame::kCaller;
     if (!callers_fault && !bypass) {
         if (auto cached = cache_.find(missed.key, clock_.now())) {
-            co_return serve_stale(missed, *std::move(cached), std::move(failure));
+            co_return serve_kept(missed, *std::move(cached), std::move(failure));
         }
     }
     count(lane, to_string(failure.error.code));
@@ -227,16 +241,33 @@ Task<SearchReply> Search::miss(Missed missed) {
     co_return SearchReply(std::move(failure));
 }
 
-SearchReply Search::serve_stale(const Missed& missed, AnswerCache::Cached cached, Failure failure) {
-    counters_->stale.add();
-    count(missed.request->lane, "stale");
-    degraded_log_.stale(missed.request->lane, failure.error);
+Task<Result<Search::SharedResult>> Search::share(const Missed& missed, FlightKey key) {
+    const auto work = [this, &missed](std::shared_ptr<guard::Stake> stake) {
+        return fly(missed, std::move(stake));
+    };
+    return flights_.run(std::move(key), missed.deadline, work);
+}
+
+SearchReply Search::serve_kept(const Missed& missed, AnswerCache::Cached cached, Failure failure) {
+    const Lane lane = missed.request->lane;
     Served served;
+    // A failed refresh leaves an answer that may be as good as ever, and another search may have
+    // brought one in the meantime.
+    served.stale = !cached.fresh();
+    if (served.stale) {
+        counters_->stale.add();
+        count(lane, "stale");
+        degraded_log_.stale(lane, failure.error);
+    } else {
+        counters_->hit.add();
+        counters_->fresh[index_of(lane)].add();
+    }
     served.note = note_of(cached, missed.fate);
     served.answer = std::move(cached.answer);
     served.cached = true;
-    served.stale = true;
-    served.attempts = std::move(failure.attempts);
+    if (missed.request->trace) {
+        served.attempts = std::move(failure.attempts);
+    }
     served.queued = failure.queued;
     return served;
 }
@@ -333,7 +364,7 @@ Task<Search::Overview> Search::overview() {
 
 Task<Search::Overview> Search::gather() {
     Overview overview;
-    overview.can_search = can_search(*config_.get(), keys_);
+    overview.can_search = web::can_search(*config_.get(), keys_);
     overview.keys = keys_.counts();
     for (const auto& state : providers_.all()) {
         overview.providers.push_back({state->name(), state->circuit(clock_.now()),
@@ -346,6 +377,14 @@ Task<Search::Overview> Search::gather() {
     overview.fast = lanes_.stats(guard::LaneKind::kFast);
     overview.deep = lanes_.stats(guard::LaneKind::kDeep);
     co_return overview;
+}
+
+Task<bool> Search::can_search() {
+    return run_on(control_, look_for_keys());
+}
+
+Task<bool> Search::look_for_keys() {
+    co_return web::can_search(*config_.get(), keys_);
 }
 
 void Search::count(Lane lane, std::string_view outcome) {

@@ -32,6 +32,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -110,6 +111,9 @@ class Search {
     // Control loop. Lives as long as this.
     const ProviderStates& providers() const { return providers_; }
 
+    // Any thread: Overview::can_search alone, which costs a look at the counts of keys.
+    Task<bool> can_search();
+
     // Any thread: the settings in force.
     std::shared_ptr<const WebConfig> config() const { return config_.get(); }
 
@@ -129,13 +133,29 @@ class Search {
         CacheFate fate;
     };
 
+    // What searches have in common that share a flight.
+    struct FlightKey {
+        Fingerprint search;
+        bool may_read_results = true;  // a refresh may not be answered from the cache of results
+        // The token of the only payer who may join; nothing: whoever starts it pays for all.
+        std::optional<std::string> payer = {};
+        bool operator==(const FlightKey&) const = default;
+    };
+    struct FlightKeyHash {
+        std::size_t operator()(const FlightKey& key) const noexcept {
+            return guard::DigestHash()(key.search);
+        }
+    };
+
     Task<SearchReply> miss(Missed missed);
+    Task<Result<SharedResult>> share(const Missed& missed, FlightKey key);
     // `stake` is null for a search that nobody shares.
     Task<Result<SharedResult>> fly(Missed missed, std::shared_ptr<guard::Stake> stake);
     Failure not_cached(Lane lane);
-    SearchReply serve_stale(const Missed& missed, AnswerCache::Cached cached, Failure failure);
+    SearchReply serve_kept(const Missed& missed, AnswerCache::Cached cached, Failure failure);
     Task<Explanation> look_ahead(SearchRequest request);
     Task<Overview> gather();
+    Task<bool> look_for_keys();
     void count(Lane lane, std::string_view outcome);
 
     Executor control_;
@@ -155,7 +175,7 @@ class Search {
     std::unique_ptr<Counters> counters_;
     guard::LaneGate lanes_;
     TaskScope flight_tasks_;
-    guard::SingleFlight<Fingerprint, SharedResult, guard::DigestHash> flights_;
+    guard::SingleFlight<FlightKey, SharedResult, FlightKeyHash> flights_;
 };
 
 }  // namespace sluice::web

@@ -222,9 +222,9 @@ struct Served {
     std::shared_ptr<const SearchAnswer> answer;
     bool cached = false;
     bool stale = false;
-    bool degraded = false;  // somebody who was asked failed, and may be missing from it
-    std::vector<Attempt> attempts = {};
-    Millis queued{};  // waited for a place in the lane
+    bool degraded = false;               // a provider is missing from it: see web/failure.h
+    std::vector<Attempt> attempts = {};  // of a request with `trace`
+    Millis queued{};                     // waited for a place in the lane
     CacheNote note = {};
 };
 

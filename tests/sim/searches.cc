@@ -234,15 +234,16 @@ void Searches::check_answer(const Waiting& waiting, const web::Served& served) {
     totals_.replies[std::string(kind)] += 1;
     const web::SearchRequest& request = waiting.request;
     const std::string& mark = waiting.question->mark;
-    if (served.cached && !served.stale) {
-        violations_.check(served.attempts.empty() && served.queued == Millis(0),
+    if (served.cached && served.note.fate == web::CacheFate::kHit) {
+        violations_.check(served.attempts.empty() && served.queued == Millis(0) && !served.stale,
                           "a cached answer carries what belongs to somebody else's request", mark);
         violations_.check(request.cache == CacheMode::kUse || request.cache == CacheMode::kOnly,
                           "a cached answer to who did not want one", mark);
+    } else if (served.cached) {
+        violations_.check(request.cache == CacheMode::kUse || request.cache == CacheMode::kRefresh,
+                          "a kept answer in place of a failure to who did not want one", mark);
     }
-    violations_.check(
-        !served.stale || request.cache == CacheMode::kUse || request.cache == CacheMode::kRefresh,
-        "a stale answer to who did not want one", mark);
+    violations_.check(!served.stale || served.cached, "a stale answer that was not kept", mark);
     violations_.check(waiting.question->is_common || !waiting.question->is_refused,
                       "an answer although a provider refused the request", mark);
     violations_.check(served.answer->query() == request.query.reveal(),

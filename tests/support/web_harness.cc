@@ -15,8 +15,9 @@ namespace sluice::test {
 namespace {
 
 // A client on this machine.
-access::Credentials credentials() {
+access::Credentials credentials(std::string_view token = {}) {
     access::Credentials credentials;
+    credentials.token = token;
     credentials.client = *io::Address::parse("127.0.0.1");
     credentials.host = "127.0.0.1:8080";
     return credentials;
@@ -146,11 +147,12 @@ web::SearchRequest WebHarness::request(std::string query) const {
     return request;
 }
 
-std::shared_ptr<WebHarness::Client> WebHarness::start(web::SearchRequest request) {
+std::shared_ptr<WebHarness::Client> WebHarness::start(web::SearchRequest request,
+                                                      std::string_view token) {
     auto client = std::make_shared<Client>();
     RequestContext context;
     context.started = clock.now();
-    web::SearchStart started = web.answer(std::move(request), credentials(), context);
+    web::SearchStart started = web.answer(std::move(request), credentials(token), context);
     if (auto* ready = std::get_if<web::SearchReply>(&started)) {
         client->replied_at = clock.now();
         client->reply.emplace(std::move(*ready));

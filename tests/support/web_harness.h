@@ -60,8 +60,8 @@ class WebHarness {
         boost::asio::cancellation_signal signal;
     };
 
-    // Starts a search; run() or run_for() moves it.
-    std::shared_ptr<Client> start(web::SearchRequest request);
+    // Starts a search; run() or run_for() moves it. Without a token it is a local caller's.
+    std::shared_ptr<Client> start(web::SearchRequest request, std::string_view token = {});
     void hang_up(Client& client);
 
     web::Search::Overview overview();

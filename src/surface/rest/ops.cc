@@ -152,8 +152,9 @@ io::HttpReply OpsDoor::readyz(const io::HttpRequest& request) {
 }
 
 Task<io::HttpResponse> OpsDoor::render_readyz(RequestId id) {
-    const web::Search::Overview overview = co_await search_.overview();
-    if (!overview.can_search) {
+    // Anybody may ask this, and often: what costs more is only looked at to explain a refusal.
+    if (!co_await search_.can_search()) {
+        const web::Search::Overview overview = co_await search_.overview();
         const Error error{
             Code::kNoUsableKey,
             Blame::kKey,

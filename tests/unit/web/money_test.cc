@@ -1,6 +1,8 @@
 // What searches cost, through the real web side: whose budget pays, what is given back, and what a
 // caller is told when there is nothing left.
 #include "access/metrics.h"
+#include "access/tokens.h"
+#include "base/random.h"
 #include "support/web_harness.h"
 #include "unit/web/replies.h"
 
@@ -48,6 +50,16 @@ BudgetConfig anonymous_budget(access::Limits limits) {
     BudgetConfig config;
     config.anonymous = limits;
     return config;
+}
+
+// Good for searches, with a budget of its own.
+access::StoredToken stored(const access::TokenText& text, std::int64_t calls_a_day) {
+    access::StoredToken token;
+    token.record.id = text.id;
+    token.record.scopes = {access::Scope::kSearch};
+    token.record.budget.calls[index_of(Period::kDay)] = calls_a_day;
+    token.digest = text.digest;
+    return token;
 }
 
 class MoneyTest : public testing::Test {
@@ -98,6 +110,39 @@ TEST_F(MoneyTest, FollowersRideFree) {
                   std::vector<std::string>{"serper:success"});
     }
     EXPECT_EQ(spent("serper").calls, 1);
+}
+
+// Whoever starts a search pays for all who ask the same; when it can't, the others pay themselves,
+// once.
+TEST_F(MoneyTest, AFollowerIsNotRefusedForTheStartersBudget) {
+    WebConfig config = test::harness_config();
+    config.lanes.fast.concurrency = 1;
+    h = std::make_unique<WebHarness>(config);
+    h->add_key("serper", "serper-key-number-one");
+    h->http.set_responder([](const io::ClientRequest& request) {
+        test::FakeAnswer answer = test::ok_answer(request);
+        answer.delay = 1s;
+        return answer;
+    });
+    SeededRandom random(1);
+    const access::TokenText poor = access::make_token_text(random);
+    const access::TokenText rich = access::make_token_text(random);
+    h->tokens.reload({stored(poor, 1), stored(rich, 100)});
+    const auto blocker = h->start(h->request("before"), poor.token.reveal());
+    const auto starter = h->start(h->request("the same"), poor.token.reveal());
+    const auto other = h->start(h->request("the same"), poor.token.reveal());
+    const auto follower = h->start(h->request("the same"), rich.token.reveal());
+    const auto second = h->start(h->request("the same"), rich.token.reveal());
+    h->run_for(5s);
+    served(*blocker->reply);
+    for (const auto& client : {starter, other}) {
+        EXPECT_EQ(failed(*client->reply).error.code, Code::kBudgetExhausted);
+        EXPECT_EQ(failed(*client->reply).error.blame, Blame::kTenant);
+    }
+    served(*follower->reply);
+    served(*second->reply);
+    EXPECT_EQ(h->http.calls(), 2U) << "of the same payer one is enough";
+    EXPECT_TRUE(served(h->search(h->request("the same"))).cached);
 }
 
 // However many ask at once, no more calls are made than there is money for.

@@ -280,6 +280,46 @@ TEST_F(SearchTest, RefreshReplacesTheEntry) {
     EXPECT_TRUE(served(h.search(h.request("a"))).cached);
 }
 
+// A refresh that fails falls back to the answer that is there: one that is fresh is not called
+// stale, and nothing says that an old answer was served.
+TEST_F(SearchTest, AFailedRefreshDoesNotAgeTheEntry) {
+    h.search(h.request("a"));
+    h.clock.advance(1s);
+    h.http.set_responder([](const io::ClientRequest&) { return test::status_answer(500); });
+    auto refresh = h.request("a");
+    refresh.cache = CacheMode::kRefresh;
+    const SearchReply reply = h.search(refresh);
+    EXPECT_TRUE(served(reply).cached);
+    EXPECT_FALSE(served(reply).stale);
+    EXPECT_EQ(served(reply).note.age, 1s);
+    EXPECT_EQ(h.metrics.counter(kCacheEvents, {"stale"}).value(), 0.0);
+    EXPECT_EQ(h.metrics.counter(kSearches, {"fast", "fresh"}).value(), 1.0);
+    EXPECT_FALSE(h.sink.contains("stale_answer_served"));
+}
+
+// A refresh does not join a search that may be answered by what is known already.
+TEST_F(SearchTest, ARefreshSharesOnlyWithRefreshes) {
+    auto tavily = h.request("a");
+    tavily.providers = {"tavily"};
+    h.search(tavily);
+    h.http.set_responder([](const io::ClientRequest& request) {
+        FakeAnswer answer =
+            is_serper(request) ? test::status_answer(500) : test::ok_answer(request);
+        answer.delay = 1s;
+        return answer;
+    });
+    auto refresh = h.request("a");
+    refresh.cache = CacheMode::kRefresh;
+    const auto use = h.start(h.request("a"));
+    const auto one = h.start(refresh);
+    const auto two = h.start(refresh);
+    h.run_for(9s);
+    EXPECT_EQ(served(*use->reply).attempts.at(1).detail, "result cache");
+    EXPECT_EQ(served(*one->reply).attempts.at(1).detail, "");
+    EXPECT_EQ(trail(served(*two->reply).attempts), trail(served(*one->reply).attempts));
+    EXPECT_EQ(h.http.calls(), 4u) << "serper for each flight, tavily before and for the refreshes";
+}
+
 // Cached answers only: never a call, and a clear error when there is none.
 TEST_F(SearchTest, OnlyNeverCalls) {
     auto only = h.request("a");
