@@ -19,8 +19,11 @@ using Act = Scripted::Act;
 constexpr std::size_t kBombBytes = 64 * 1024 * 1024;  // far past what anybody may accept
 constexpr std::size_t kSlowPieceBytes = 64;
 constexpr Millis kSlowInterval{50};
-constexpr std::array<std::string_view, 8> kFaults = {"stall", "cut",  "garbage", "bomb",
-                                                     "huge",  "slow", "refuse",  "reset"};
+constexpr std::size_t kHeadBytes = 16 * 1024 * 1024;
+constexpr std::size_t kHeaderLines = 100'000;
+constexpr std::array<std::string_view, 10> kFaults = {
+    "stall", "cut",    "garbage", "bomb",        "huge",
+    "slow",  "refuse", "reset",   "long_header", "many_headers"};
 
 // Writes again what was read: a fixture's body is one member of a larger document.
 void copy_json(const JsonValue& from, JsonWriter& to) {
@@ -92,6 +95,19 @@ Error invalid(std::string message) {
     return Error{Code::kInvalidRequest, Blame::kCaller, std::move(message), std::nullopt};
 }
 
+// A header that goes on for longer than anybody may wait for its end.
+std::string head_of_one_line() {
+    return "HTTP/1.1 200 OK\r\nX-Endless: " + std::string(kHeadBytes, 'a');
+}
+
+std::string head_of_many_lines() {
+    std::string head = "HTTP/1.1 200 OK\r\n";
+    for (std::size_t i = 0; i < kHeaderLines; ++i) {
+        head += "X-Header-" + std::to_string(i) + ": one of many\r\n";
+    }
+    return head + "Content-Length: 2\r\n\r\n{}";
+}
+
 void apply_fault(std::string_view fault, Scripted& script) {
     const Millis delay = script.delay;
     if (fault == "stall") {
@@ -104,6 +120,10 @@ void apply_fault(std::string_view fault, Scripted& script) {
         script = Scripted::doing(Act::kEndless);
     } else if (fault == "garbage") {
         script = Scripted::raw("220 this is not HTTP\r\n");
+    } else if (fault == "long_header") {
+        script = Scripted::raw(head_of_one_line());
+    } else if (fault == "many_headers") {
+        script = Scripted::raw(head_of_many_lines());
     } else if (fault == "cut") {
         script.cut_after = script.body.size() / 2;
     } else if (fault == "slow") {

@@ -39,7 +39,8 @@ class ProviderUpstream {
     // What a provider does until told otherwise.
     struct Behaviour {
         std::string fixture = "ok";
-        std::string fault = {};          // stall, cut, garbage, bomb, huge, slow, refuse, reset
+        // stall, cut, garbage, bomb, huge, slow, refuse, reset, long_header, many_headers
+        std::string fault = {};
         std::optional<int> status = {};  // in place of the fixture's
         std::optional<Millis> delay = {};
         std::optional<std::size_t> times = {};  // then back to normal; nothing: until changed
