@@ -104,6 +104,17 @@ std::string describe(CURLcode code) {
     }
 }
 
+// Doubles, as a string does by itself, but goes to `most` as soon as half of it is not enough: while
+// it grows both copies are there, and together they take no more than `most`.
+void make_room(std::string& body, std::size_t more, std::size_t most) {
+    const std::size_t needed = body.size() + more;
+    if (needed <= body.capacity()) {
+        return;
+    }
+    const std::size_t doubled = std::max(needed, 2 * body.capacity());
+    body.reserve(doubled > most / 2 ? most : doubled);
+}
+
 }  // namespace
 
 // The request's header lines in one block, with the list nodes that libcurl walks. Not built with
@@ -342,6 +353,7 @@ std::size_t HttpTransfer::take_body(std::string_view bytes) {
                 std::min({static_cast<std::size_t>(declared), max_body_bytes_, kMaxReservedBytes}));
         }
     }
+    make_room(body, bytes.size(), max_body_bytes_);
     body.append(bytes);
     return bytes.size();
 }

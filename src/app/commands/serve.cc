@@ -15,6 +15,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <malloc.h>
 #include <map>
 #include <memory>
 #include <pthread.h>
@@ -36,6 +37,15 @@ sigset_t block_signals() {
     pthread_sigmask(SIG_BLOCK, &signals, nullptr);
     std::signal(SIGPIPE, SIG_IGN);
     return signals;
+}
+
+// Freed blocks of this size go back to the system at once. By itself glibc raises that size with
+// each large block that is freed, and then the halves of an answer that grew to many megabytes stay
+// behind in the heap.
+constexpr int kLargeBlockBytes = 256 * 1024;
+
+void keep_no_large_blocks() {
+    ::mallopt(M_MMAP_THRESHOLD, kLargeBlockBytes);
 }
 
 // What follows the drain takes no time unless something is stuck.
@@ -124,6 +134,7 @@ void reload(Gateway& gateway, Millis& drain_timeout, const LoadedConfig& started
 }
 
 int serve(const ConfigOptions& options) {
+    keep_no_large_blocks();
     const sigset_t signals = block_signals();
     SystemEnvironment environment;
     auto loaded = load_or_explain(options, environment);
