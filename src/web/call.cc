@@ -294,8 +294,10 @@ Task<CallResult> ProviderCall::send(Candidate candidate, const WebConfig& config
                               result.attempt.outcome, result.answer.cost, expected};
         result.attempt.cost = charge_for(ended);
         if (again == Again::kWithoutOption) {
+            // Its circuit may have opened meanwhile, by what others heard.
+            const bool may_enter = in.pass.is_probe() || state.would_enter(received);
             std::optional<RateTurn> next = state.rate().take(settings.rate, received, received);
-            if (next && received < terms.until && terms.has_takers()) {
+            if (next && may_enter && received < terms.until && terms.has_takers()) {
                 second_turn.emplace(*std::move(next));
                 refused = std::move(result.attempt);
                 site.variant = BuildVariant::kWithoutOption;

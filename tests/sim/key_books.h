@@ -22,6 +22,7 @@ struct KeyEntry {
     Instant decided_at{};  // when the operator changed something last
     std::size_t in_flight = 0;
 
+    Instant repeat_at = Instant::min();       // see KeyBooks::allow_repeat()
     Instant told_at = Instant::min();         // when it was told to rest last
     Instant rests_at_least = Instant::min();  // until then, if ever
     Instant rests_at_most = Instant::min();
@@ -53,6 +54,9 @@ class KeyBooks {
     // there is no such key.
     KeyEntry* start_call(std::string_view text);
     void end_call(KeyEntry& key);
+    // The call ended since the key's plan lacks something: it cost nothing, and one without that
+    // may follow at once under the same lease.
+    void allow_repeat(KeyEntry& key);
     // A provider said so in answer to a call with `key`.
     void tell_to_rest(KeyEntry& key, web::Reach reach, Millis least, Millis most);
 

@@ -22,8 +22,10 @@ constexpr Millis kLongestPause = std::chrono::hours(24);
 
 std::string secrets_of(const io::ClientRequest& request) {
     std::string text;
-    for (const auto& [name, value] : request.secret_headers) {
-        text += value.reveal();
+    for (const auto* secrets : {&request.secret_headers, &request.secret_query}) {
+        for (const auto& [name, value] : *secrets) {
+            text += value.reveal();
+        }
     }
     for (const auto& [name, value] : request.secret_query) {
         text += value.reveal();
@@ -318,6 +320,9 @@ void Network::ended(const Call& call, CallEnd end) {
 void Network::follow(const Call& call) {
     if (call.effect == Effect::kCaller && call.question != nullptr) {
         call.question->is_refused = true;
+    }
+    if (call.effect == Effect::kKeyCannot && call.key != nullptr) {
+        observers_.keys.allow_repeat(*call.key);
     }
     const bool is_about_key = call.effect == Effect::kCool || call.effect == Effect::kExhaust ||
                               call.effect == Effect::kQuarantine;

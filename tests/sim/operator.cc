@@ -89,7 +89,7 @@ void Operator::reload() {
     for (auto& [name, provider] : config.providers) {
         provider.enabled = random_.below(6) != 0;
         if (random_.below(4) == 0) {
-            provider.rate.tokens = static_cast<std::int64_t>(random_.below(4)) * 10;
+            provider.rate.tokens = static_cast<std::int64_t>(random_.below(4)) * 3;
         }
     }
     network_.set_rates(config, kSettling);

@@ -45,8 +45,8 @@ web::WebConfig random_config(Random& random) {
         settings.enabled = true;
         settings.timeout = millis(1'500, 8'000);
         settings.rate.tokens =
-            random.below(3) == 0 ? static_cast<std::int64_t>(10 + 10 * random.below(4)) : 0;
-        settings.rate.interval = 1s;
+            random.below(3) == 0 ? static_cast<std::int64_t>(1 + random.below(8)) : 0;
+        settings.rate.interval = millis(200, 2'000);
     }
     config.lanes.fast.concurrency = 1 + random.below(20);
     config.lanes.deep.concurrency = 1 + random.below(8);
