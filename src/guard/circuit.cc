@@ -27,7 +27,7 @@ std::string_view to_string(CircuitState state) {
 CircuitConfig CircuitConfig::read(ConfigReader& in) {
     CircuitConfig config;
     in.integer<std::size_t>({"failure_threshold", "failures in a row that open a circuit"},
-                            config.failure_threshold, 1, 1000);
+                            config.failure_threshold, 1, 1'000'000);
     in.duration({"open_s",
                  "how long a circuit stays open the first time; twice as long each time "
                  "that its probe fails"},

@@ -104,8 +104,8 @@ std::string describe(CURLcode code) {
     }
 }
 
-// Doubles, as a string does by itself, but goes to `most` as soon as half of it is not enough: while
-// it grows both copies are there, and together they take no more than `most`.
+// Doubles, as a string does by itself, but goes to `most` as soon as half of it is not enough:
+// while it grows both copies are there, and together they take no more than `most`.
 void make_room(std::string& body, std::size_t more, std::size_t most) {
     const std::size_t needed = body.size() + more;
     if (needed <= body.capacity()) {

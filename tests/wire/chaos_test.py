@@ -18,7 +18,7 @@ FAULTS = ["stall", "cut", "garbage", "bomb", "huge", "slow", "refuse", "reset", 
 MAX_RESPONSE_BYTES = 8 << 20
 # The page's own tables, buffers of the helper's answer, what the allocator keeps.
 MEMORY_SLACK = 2 << 20
-TIMEOUT_S = 1.0
+TIMEOUT_S = 0.5
 # A loaded machine is late with everything.
 TIME_SLACK_MS = 700
 
