@@ -61,13 +61,13 @@ KeyEntry* KeyBooks::start_call(std::string_view text) {
     KeyEntry& key = found->second;
     const Instant now = clock_.now();
     const bool is_repeat = key.repeat_at == now;
-    if (now - key.decided_at >= wait_ && !is_repeat) {
+    if (now - key.decided_at > wait_ && !is_repeat) {
         violations_.check(!key.removed, "a deleted key is used", id);
         violations_.check(key.record.state == KeyState::kActive, "a disabled key is used", id);
         const std::size_t bound = key.record.max_in_flight.value_or(config_.max_in_flight);
         violations_.check(key.in_flight < bound, "a key carries more calls than it may", id);
     }
-    if (!is_repeat && (now - key.told_at >= wait_ || key.told_at == Instant::min())) {
+    if (now - key.told_at > wait_ && !is_repeat) {
         violations_.check(now >= key.rests_at_least, "a key is used while it rests", id);
     }
     key.in_flight += 1;
@@ -84,6 +84,9 @@ void KeyBooks::check_quota(KeyEntry& key) {
         key.period = period;
         key.used = 0;
     }
+    if (clock_.wall_now() - period <= wait_) {
+        return;  // it may have been leased in the period before
+    }
     key.used += 1;
     violations_.check(key.used <= key.record.quota->limit, "a key is used beyond its quota",
                       key.record.id);
@@ -95,7 +98,7 @@ void KeyBooks::end_call(KeyEntry& key) {
 
 void KeyBooks::allow_repeat(KeyEntry& key) {
     key.repeat_at = clock_.now();
-    key.used -= 1;
+    key.used = std::max<std::int64_t>(key.used - 1, 0);
 }
 
 void KeyBooks::tell_to_rest(KeyEntry& told, web::Reach reach, Millis least, Millis most) {

@@ -23,7 +23,7 @@ struct KeyEntry {
     std::size_t in_flight = 0;
 
     Instant repeat_at = Instant::min();       // see KeyBooks::allow_repeat()
-    Instant told_at = Instant::min();         // when it was told to rest last
+    Instant told_at{};                        // when it was told to rest last
     Instant rests_at_least = Instant::min();  // until then, if ever
     Instant rests_at_most = Instant::min();
 
@@ -39,8 +39,8 @@ class KeyBooks {
     KeyBooks(const web::RuntimeConfig& config, const Clock& clock, Violations& violations)
         : config_(config), clock_(clock), violations_(violations) {}
 
-    // How long a lease may wait before its call starts: what was decided or said within it may not
-    // have reached the call yet.
+    // How long a lease may wait for its spending to be written down before its call starts: what
+    // was decided or said within it is too late for the call.
     void allow_wait(Millis wait) { wait_ = wait; }
 
     static std::string secret_of(std::string_view id);

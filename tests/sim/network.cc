@@ -82,6 +82,12 @@ void Network::set_rates(const web::WebConfig& config, Millis settling) {
     }
 }
 
+void Network::allow_wait(Millis wait) {
+    for (Host& host : hosts_) {
+        host.circuit.allow_wait(wait);
+    }
+}
+
 std::size_t Network::trips() const {
     std::size_t trips = 0;
     for (const Host& host : hosts_) {
@@ -124,6 +130,7 @@ FakeAnswer Network::answer(const io::ClientRequest& request) {
     call->circuit = call->host->circuit.start_call();
     call->host->rate.start_call();
     call->key = observers_.keys.start_call(secrets_of(request));
+    call->limits = observers_.purses.start_call();
     call->question = observers_.searches.find(request.body + request.url);
     call->is_short = request.deadline - clock_.now() < web::kMinAttempt;
     check_start(*call, request);
@@ -302,6 +309,11 @@ FakeAnswer Network::lie(Call& call) {
 void Network::ended(const Call& call, CallEnd end) {
     if (call.key != nullptr) {
         observers_.keys.end_call(*call.key);
+        // Who did not wait for the answer may have to pay for it all the same.
+        const bool is_paid = end == CallEnd::kAnswered ? !call.effect : end != CallEnd::kFailed;
+        if (is_paid) {
+            observers_.purses.paid(call.host->index, call.key->record.id, call.limits);
+        }
     }
     Said said = Said::kNothing;
     if (end == CallEnd::kFailed || (end == CallEnd::kTimedOut && !call.is_short)) {

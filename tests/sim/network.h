@@ -6,6 +6,7 @@
 #include "base/random.h"
 #include "sim/key_books.h"
 #include "sim/provider_books.h"
+#include "sim/purse_books.h"
 #include "sim/repertoire.h"
 #include "sim/searches.h"
 #include "sim/totals.h"
@@ -25,6 +26,7 @@ namespace sluice::sim {
 // Where the books are kept and what is reported there.
 struct Observers {
     KeyBooks& keys;
+    PurseBooks& purses;
     Searches& searches;
     Violations& violations;
     Totals& totals;
@@ -42,6 +44,8 @@ class Network {
     void be_well() { is_well_ = true; }
     // The operator set other rates of calls.
     void set_rates(const web::WebConfig& config, Millis settling);
+    // How long a call may wait for its spending to be written down.
+    void allow_wait(Millis wait);
     std::size_t trips() const;
 
  private:
@@ -66,6 +70,7 @@ class Network {
         Host* host = nullptr;
         CircuitBooks::Call circuit;
         KeyEntry* key = nullptr;
+        std::optional<std::uint64_t> limits = {};  // of budgets
         Question* question = nullptr;
         bool is_short = false;  // it was given too little time to say anything by running out
         std::optional<web::Effect> effect = {};  // of its answer; nothing: results

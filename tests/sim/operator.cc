@@ -17,8 +17,9 @@ constexpr std::size_t kMaxKeysOfRun = 60;
 
 }  // namespace
 
-Operator::Operator(test::WebHarness& harness, KeyBooks& books, Network& network, Random& random)
-    : harness_(harness), books_(books), network_(network), random_(random) {}
+Operator::Operator(test::WebHarness& harness, KeyBooks& books, PurseBooks& purses, Network& network,
+                   Random& random)
+    : harness_(harness), books_(books), purses_(purses), network_(network), random_(random) {}
 
 void Operator::randomise(web::KeyRecord& record) {
     record.weight = static_cast<std::uint32_t>(1 + random_.below(9));
@@ -96,8 +97,44 @@ void Operator::reload() {
     harness_.web.reconfigure(std::move(config));
 }
 
+void Operator::set_random_budgets() {
+    const auto limits = [this](std::int64_t most) {
+        access::Limits made;
+        for (const access::Period period : access::kEachPeriod) {
+            if (random_.below(3) == 0) {
+                made.calls[index_of(period)] =
+                    1 + static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(most)));
+            }
+            if (random_.below(6) == 0) {
+                made.micro_usd[index_of(period)] = static_cast<std::int64_t>(
+                    random_.below(static_cast<std::uint64_t>(most) * 5'000));
+            }
+        }
+        return made;
+    };
+    access::BudgetConfig config;
+    config.providers.resize(web::all_providers().size());
+    if (random_.below(2) == 0) {
+        config.gateway = random_.below(2) == 0 ? limits(400) : access::Limits();
+        config.anonymous = random_.below(2) == 0 ? limits(400) : access::Limits();
+        config.key_default = random_.below(2) == 0 ? limits(30) : access::Limits();
+        for (access::Limits& provider : config.providers) {
+            provider = random_.below(2) == 0 ? limits(80) : access::Limits();
+        }
+    }
+    config.on_store_loss =
+        random_.below(2) == 0 ? access::OnStoreLoss::kRefuse : access::OnStoreLoss::kAllow;
+    purses_.set(config);
+    harness_.budgets.reconfigure(std::move(config));
+}
+
+void Operator::trouble_the_disk() {
+    harness_.spend_store.away = random_.below(3) == 0;
+    harness_.spend_store.write_time = Millis(random_.below(2) == 0 ? 0 : random_.below(400));
+}
+
 void Operator::change_something() {
-    switch (random_.below(8)) {
+    switch (random_.below(9)) {
         case 0:
         case 1:
         case 2:
@@ -117,6 +154,9 @@ void Operator::change_something() {
             return;
         }
         case 6:
+            set_random_budgets();
+            return;
+        case 7:
             if (random_.below(3) == 0) {
                 harness_.web.purge_cache();
             } else if (harness_.stored_keys.size() > 3) {
@@ -129,6 +169,12 @@ void Operator::change_something() {
 }
 
 void Operator::set_everything_right() {
+    harness_.spend_store.away = false;
+    harness_.spend_store.write_time = Millis(0);
+    access::BudgetConfig no_budgets;
+    no_budgets.providers.resize(web::all_providers().size());
+    purses_.set(no_budgets);
+    harness_.budgets.reconfigure(std::move(no_budgets));
     web::WebConfig config = *harness_.web.config();
     for (auto& [name, provider] : config.providers) {
         provider.enabled = true;

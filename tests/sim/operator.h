@@ -1,10 +1,12 @@
 // What an operator does while searches are under way: keys come, go and change, settings are
-// reloaded, the cache is purged.
+// reloaded, the cache is purged, budgets change; and the disk that spending is written to is slow
+// or gone for a while.
 #pragma once
 
 #include "base/random.h"
 #include "sim/key_books.h"
 #include "sim/network.h"
+#include "sim/purse_books.h"
 #include "support/web_harness.h"
 
 #include <cstddef>
@@ -16,11 +18,16 @@ namespace sluice::sim {
 class Operator {
  public:
     // References outlive it.
-    Operator(test::WebHarness& harness, KeyBooks& books, Network& network, Random& random);
+    Operator(test::WebHarness& harness, KeyBooks& books, PurseBooks& purses, Network& network,
+             Random& random);
 
     void add_key(std::string_view provider);
+    // Some, or none at all.
+    void set_random_budgets();
     // Any of the above, as it comes.
     void change_something();
+    // The disk works, or fails, or takes its time.
+    void trouble_the_disk();
     // Every provider may be used at any rate, and has a key that nothing is known of yet.
     void set_everything_right();
 
@@ -35,6 +42,7 @@ class Operator {
 
     test::WebHarness& harness_;
     KeyBooks& books_;
+    PurseBooks& purses_;
     Network& network_;
     Random& random_;
     std::uint64_t last_id_ = 10'000'000;

@@ -6,6 +6,9 @@ namespace sluice::sim {
 
 CircuitBooks::Call CircuitBooks::start_call() {
     Call call{era_, false};
+    if (reopens_at_ && clock_.now() - opened_at_ <= wait_) {
+        return {era_ - 1, false};  // from before it opened
+    }
     if (reopens_at_) {
         violations_.check(clock_.now() >= *reopens_at_, "a call while the circuit is open",
                           provider_);
@@ -42,7 +45,8 @@ void CircuitBooks::open() {
     open_for_ = open_for_ == Duration::zero()
                     ? Duration(config_.open_for)
                     : std::min<Duration>(open_for_ * 2, config_.max_open_for);
-    reopens_at_ = clock_.now() + open_for_;
+    opened_at_ = clock_.now();
+    reopens_at_ = opened_at_ + open_for_;
     failures_ = 0;
     era_ += 1;
     trips_ += 1;

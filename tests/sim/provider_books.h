@@ -27,6 +27,10 @@ class CircuitBooks {
                  Violations& violations)
         : config_(config), provider_(std::move(provider)), clock_(clock), violations_(violations) {}
 
+    // How long a call may wait between the leave to make it and its start: the circuit may have
+    // opened within it.
+    void allow_wait(Millis wait) { wait_ = wait; }
+
     Call start_call();
     void end_call(const Call& call, Said said);
 
@@ -43,6 +47,8 @@ class CircuitBooks {
     std::uint64_t era_ = 0;  // counts openings and closings: a call speaks about its own
     std::size_t failures_ = 0;
     std::optional<Instant> reopens_at_;  // while not closed
+    Instant opened_at_{};
+    Millis wait_{};
     Duration open_for_{};
     bool probing_ = false;
     std::size_t trips_ = 0;

@@ -1,8 +1,11 @@
 #include "sim/run.h"
 
+#include "access/metrics.h"
+#include "access/spend_writer.h"
 #include "sim/key_books.h"
 #include "sim/network.h"
 #include "sim/operator.h"
+#include "sim/purse_books.h"
 #include "sim/searches.h"
 #include "sim/violations.h"
 #include "support/run_task.h"
@@ -54,7 +57,7 @@ web::WebConfig random_config(Random& random) {
         1 + random.below(config.lanes.fast.concurrency + config.lanes.deep.concurrency);
     config.lanes.max_queued = random.below(40);
     config.circuit.failure_threshold = 1 + random.below(5);
-    config.circuit.open_for = millis(200, 4'000);
+    config.circuit.open_for = millis(300, 4'000);
     config.circuit.max_open_for = config.circuit.open_for * 8;
     config.cache.ttl = millis(0, 6'000);
     config.cache.stale_ttl = millis(0, 20'000);
@@ -94,10 +97,11 @@ class Run {
           harness_(random_config(random_)),
           violations_(seed, harness_.clock),
           books_(harness_.web.config()->keys.runtime, harness_.clock, violations_),
+          purses_(harness_.clock, violations_),
           searches_(harness_, random_, violations_, totals),
-          network_(repertoire, *harness_.web.config(), {books_, searches_, violations_, totals},
-                   random_, harness_.clock),
-          operator_(harness_, books_, network_, random_) {
+          network_(repertoire, *harness_.web.config(),
+                   {books_, purses_, searches_, violations_, totals}, random_, harness_.clock),
+          operator_(harness_, books_, purses_, network_, random_) {
         harness_.clock.set_wall(random_start(random_));
         harness_.http.set_responder(
             [this](const io::ClientRequest& request) { return network_.answer(request); });
@@ -109,6 +113,13 @@ class Run {
     }
 
     bool all_held() {
+        const bool disk_fails = random_.below(2) == 0;
+        if (disk_fails) {
+            books_.allow_wait(access::kMaxSpendWait);
+            network_.allow_wait(access::kMaxSpendWait);
+            purses_.allow_wait(access::kMaxSpendWait);
+        }
+        operator_.set_random_budgets();
         for (std::size_t i = 0; i < kRequestsPerRun; ++i) {
             searches_.ask_something();
             if (random_.below(6) == 0) {
@@ -117,6 +128,9 @@ class Run {
             if (random_.below(12) == 0) {
                 totals_.changes += 1;
                 operator_.change_something();
+            }
+            if (disk_fails && random_.below(20) == 0) {
+                operator_.trouble_the_disk();
             }
             pass(time_until_next());
             if (i % kLookEvery == 0) {
@@ -172,6 +186,12 @@ class Run {
         violations_.check(harness_.http.under_way() == 0, "a call is still under way");
         violations_.check(harness_.http.started_late() == 0, "a call started after its deadline");
         books_.check_idle();
+        violations_.check(harness_.metrics.gauge(access::kBudgetReservations).value() == 0,
+                          "a reservation of money was not returned");
+        const access::Spent spent =
+            harness_.budgets.gateway().spent[index_of(access::Period::kTotal)];
+        violations_.check(static_cast<std::size_t>(spent.calls) >= purses_.calls(),
+                          "more was paid than is in the books");
         for (const auto& [provider, counts] : harness_.keys.counts()) {
             violations_.check(counts.in_flight == 0, "a key lease was not returned", provider);
         }
@@ -202,6 +222,7 @@ class Run {
     WebHarness harness_;
     Violations violations_;
     KeyBooks books_;
+    PurseBooks purses_;
     Searches searches_;
     Network network_;
     Operator operator_;

@@ -40,7 +40,7 @@ void Totals::print() const {
 std::vector<std::string> Totals::missing() const {
     std::vector<std::string> words;
     for (std::size_t i = 0; i < outcomes.size(); ++i) {
-        if (outcomes[i] == 0 && static_cast<web::Outcome>(i) != web::Outcome::kSkippedBudget) {
+        if (outcomes[i] == 0) {
             words.emplace_back(to_string(static_cast<web::Outcome>(i)));
         }
     }
