@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,13 @@ void search_times(WebHarness& h, int times) {
 void add_keys(WebHarness& h) {
     h.add_key("serper", "serper-key-number-one");
     h.add_key("tavily", "tvly-key-number-one");
+}
+
+void limit_callers(WebHarness& h, std::int64_t calls_a_day) {
+    access::BudgetConfig budgets;
+    budgets.providers.resize(all_providers().size());
+    budgets.anonymous.calls[index_of(access::Period::kDay)] = calls_a_day;
+    h.budgets.reconfigure(std::move(budgets));
 }
 
 const std::vector<Mode>& modes() {
@@ -93,6 +101,20 @@ const std::vector<Mode>& modes() {
              search_times(h, 2);
          },
          Code::kOverloaded, Blame::kGateway, "providers.serper.rate", true},
+        {"the budget is gone",
+         [](WebHarness& h) {
+             add_keys(h);
+             limit_callers(h, 1);
+             search_times(h, 1);
+         },
+         Code::kBudgetExhausted, Blame::kTenant, "budgets.anonymous.calls_day", true},
+        {"spending can't be written down",
+         [](WebHarness& h) {
+             add_keys(h);
+             limit_callers(h, 1'000);
+             h.spend_store.away = true;
+         },
+         Code::kUnavailable, Blame::kGateway, "budgets.on_store_loss", true},
     };
     return table;
 }
@@ -150,6 +172,11 @@ TEST(DegradedTest, EmptyBesideAFailure) {
     EXPECT_TRUE(served(reply).degraded);
     EXPECT_TRUE(h.sink.contains("degraded_answer_served"));
     EXPECT_EQ(h.metrics.counter(kSearches, {"fast", "degraded"}).value(), 1.0);
+    // It is no fresh negative: the next caller gets what the other one has by then.
+    h.http.set_responder([](const io::ClientRequest& request) {
+        return test::ok_answer(request, is_serper(request) ? 0 : 3);
+    });
+    EXPECT_EQ(served(h.search(h.request("a"))).answer->hits().size(), 3U);
 }
 
 // An outage does not fill the log: a few lines a minute, which say how many are missing.
@@ -163,6 +190,62 @@ TEST(DegradedTest, AnOutageWritesFewLines) {
     h.clock.advance(60s);
     h.search(h.request("one more"));
     EXPECT_TRUE(h.sink.contains("\"held_back\":94"));
+}
+
+// A cache that is off, or has no room for more, costs calls and nothing else.
+TEST(DegradedTest, ACacheThatIsOffOrFull) {
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{20'000}}) {
+        SCOPED_TRACE(bytes);
+        WebConfig config = test::harness_config();
+        config.cache.max_bytes = bytes;
+        WebHarness h(config);
+        add_keys(h);
+        for (int i = 0; i < 50; ++i) {
+            const SearchReply reply = h.search(h.request("query " + std::to_string(i)));
+            EXPECT_EQ(served(reply).answer->hits().size(), 3U);
+        }
+        EXPECT_EQ(h.http.calls(), 50U);
+        EXPECT_EQ(h.metrics.counter(kSearches, {"fast", "live"}).value(), 50.0);
+        EXPECT_LE(h.overview().cache.bytes, bytes);
+        EXPECT_EQ(h.sink.count(obs::Level::kWarn, ""), 0U);
+    }
+}
+
+// More than the lanes take are told so at once.
+TEST(DegradedTest, MoreThanTheLanesTake) {
+    WebConfig config = test::harness_config();
+    config.lanes.fast.concurrency = 1;
+    config.lanes.max_queued = 1;
+    WebHarness h(config);
+    add_keys(h);
+    h.http.set_responder([](const io::ClientRequest&) {
+        FakeAnswer stalls;
+        stalls.stall = true;
+        return stalls;
+    });
+    std::vector<std::shared_ptr<WebHarness::Client>> clients;
+    for (int i = 0; i < 50; ++i) {
+        clients.push_back(h.start(h.request("query " + std::to_string(i))));
+    }
+    h.run();
+    for (std::size_t i = 2; i < clients.size(); ++i) {
+        ASSERT_TRUE(clients[i]->reply.has_value());
+        EXPECT_EQ(failed(*clients[i]->reply).error.code, Code::kOverloaded);
+    }
+    EXPECT_EQ(h.metrics.counter(kSchedulerShed, {"fast"}).value(), 48.0);
+    EXPECT_EQ(h.sink.count(obs::Level::kWarn, "search_unanswered"),
+              static_cast<std::size_t>(DegradedLog::kLines));
+    h.run_for(60s);
+}
+
+// Everybody is empty: that is an answer, and it is kept.
+TEST(DegradedTest, EverybodyIsEmpty) {
+    WebHarness h;
+    add_keys(h);
+    h.http.set_responder(
+        [](const io::ClientRequest& request) { return test::ok_answer(request, 0); });
+    EXPECT_FALSE(served(h.search(h.request("nothing there"))).degraded);
+    EXPECT_TRUE(served(h.search(h.request("nothing there"))).cached);
 }
 
 // What a caller got wrong is the caller's: no line for it.
