@@ -75,6 +75,7 @@ struct Reservation::Ledger {
 
     BudgetRefusal used_up(const Refused& no, const Purchase& purchase, UtcDay today);
     BudgetRefusal without_store();
+    static BudgetRefusal without_time();
     bool needs_store(const Reservation& reservation) const;
     void ask_for_cover(Reservation& reservation);
     void give_back(Reservation& reservation);
@@ -112,6 +113,12 @@ BudgetRefusal Reservation::Ledger::without_store() {
     refused_by_store.add();
     BudgetRefusal refusal;
     refusal.detail = "spending can't be written down, and budgets.on_store_loss is refuse";
+    return refusal;
+}
+
+BudgetRefusal Reservation::Ledger::without_time() {
+    BudgetRefusal refusal;
+    refusal.detail = "no time was left to write down what the call may cost";
     return refusal;
 }
 
@@ -238,6 +245,9 @@ Task<std::optional<BudgetRefusal>> Budgets::cover(Reservation& reservation, Inst
     // After a cancellation the caller's next step ends it, before anything is sent.
     if (end == SpendWriter::End::kLost && ledger->needs_store(reservation)) {
         co_return ledger->without_store();
+    }
+    if (end == SpendWriter::End::kDeadline) {
+        co_return Reservation::Ledger::without_time();
     }
     reservation.covered_ = true;
     co_return std::nullopt;

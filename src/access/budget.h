@@ -28,7 +28,7 @@ namespace sluice::access {
 
 // Why a call may not be made.
 struct BudgetRefusal {
-    std::optional<Refused> budget;      // nothing: the store is lost (budgets.on_store_loss)
+    std::optional<Refused> budget;  // nothing: the store is lost (budgets.on_store_loss) or slow
     std::optional<WallTime> resets_at;  // nothing: not by itself
     // For people, names the setting: "budgets.providers.exa.usd_day has no room for this call until
     // 2026-12-01T00:00:00Z".

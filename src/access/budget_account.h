@@ -1,5 +1,6 @@
 // The books of one purse: what it spent, what is held for calls under way, and how much of that
-// the store vouches for. A state machine without clock or I/O; access/budget.cc drives it.
+// the store vouches for. A state machine without clock or I/O: access/budget.cc spends through it
+// and access/spend_writer.cc writes it down.
 //
 // A figure in the store runs ahead of what was spent by a block, so that spending needs no write
 // until the block is used up, and a crash forgets nothing: what the store says is never less than
@@ -80,7 +81,7 @@ class BudgetAccount {
     void begin_write(Ahead ahead, std::vector<SpendRow>& rows);
     void end_write(bool written);
 
-    // Of the lists of access/budget.cc.
+    // Of SpendWriter's lists.
     bool is_listed = false;
     bool is_urgent = false;
 

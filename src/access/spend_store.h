@@ -14,9 +14,10 @@
 
 namespace sluice::access {
 
-inline constexpr std::chrono::days kUsageKept{400};   // daily figures; totals stay
-inline constexpr std::size_t kMaxUsageRows = 10'000;  // of one report
-inline constexpr std::size_t kMaxAccounts = 100'000;  // read at a start
+inline constexpr std::chrono::days kUsageKept{400};     // daily figures; totals stay
+inline constexpr std::size_t kMaxUsageRows = 10'000;    // of one report
+inline constexpr std::size_t kMaxAccounts = 100'000;    // of tokens, and of keys, read at a start
+inline constexpr std::size_t kForgottenAtOnce = 1'000;  // rows; writes come in between
 
 // Which books: "token" and "slc4f00a". A key's name the provider that it is for.
 struct AccountName {
@@ -70,7 +71,8 @@ class SpendStore {
  public:
     virtual ~SpendStore() = default;
 
-    // Every account that ever spent something, up to kMaxAccounts of them, as of `today`. Figures
+    // Every account that ever spent something, of tokens and keys up to kMaxAccounts each, as of
+    // `today`. Figures
     // of days to come, which a clock that went back leaves behind, count for `today`.
     virtual Task<Result<std::vector<Balance>>> load(UtcDay today) = 0;
 
@@ -80,8 +82,9 @@ class SpendStore {
 
     virtual Task<Result<Usage>> usage(UsageQuery query) = 0;
 
-    // Deletes the figures of days before that one.
-    virtual Task<Status> forget_before(UtcDay day) = 0;
+    // Deletes figures of days before that one, at most kForgottenAtOnce. Returns how many those
+    // were: with that many there may be more.
+    virtual Task<Result<std::size_t>> forget_before(UtcDay day) = 0;
 };
 
 }  // namespace sluice::access

@@ -106,13 +106,20 @@ Task<SpendWriter::End> SpendWriter::wait_for(std::uint64_t write, Instant deadli
     if (end == guard::WaitEnd::kCancelled) {
         co_return End::kCancelled;
     }
-    if (end == guard::WaitEnd::kDeadline && enough <= deadline) {
+    if (end == guard::WaitEnd::kDeadline && deadline < enough) {
+        co_return End::kDeadline;
+    }
+    // Once for all who wait for the same write.
+    if (end == guard::WaitEnd::kDeadline && !is_lost_) {
         lose("a write takes too long");
     }
     co_return End::kLost;
 }
 
 Task<Status> SpendWriter::wait_for_exact() {
+    if (exact_at_ && clock_.now() < *exact_at_ + kExactInterval) {
+        co_await clock_.sleep_until(*exact_at_ + kExactInterval);
+    }
     if (listed_.empty() || is_closing_) {
         co_return Status();
     }
@@ -157,7 +164,9 @@ Task<void> SpendWriter::write_until_done() {
         succeeded_ = written.ok() ? number : succeeded_;
         tell(waiting_, number, written.ok());
         if (written.ok()) {
-            tell(waiting_for_exact_, number, true);
+            if (tell(waiting_for_exact_, number, true) > 0) {
+                exact_at_ = clock_.now();
+            }
             find();
             co_await forget_old_days();
             continue;
@@ -220,15 +229,18 @@ Task<void> SpendWriter::forget_old_days() {
         co_return;
     }
     forgotten_on_ = today;
-    const Status status = co_await store_.forget_before(today - kUsageKept);
-    if (!status.ok()) {
-        log_.warn("usage_not_pruned", {{"reason", status.error().message}});
+    const auto forgotten = co_await store_.forget_before(today - kUsageKept);
+    if (!forgotten.ok()) {
+        log_.warn("usage_not_pruned", {{"reason", forgotten.error().message}});
+    } else if (*forgotten == kForgottenAtOnce) {
+        forgotten_on_.reset();  // the rest after the next write
     }
 }
 
-// Those in `list` that wait for `write` or an earlier one: how it ended.
-void SpendWriter::tell(std::vector<Waiting*>& list, std::uint64_t write, bool written) {
-    std::erase_if(list, [&](Waiting* waiting) {
+// Those in `list` that wait for `write` or an earlier one: how it ended. Returns how many they
+// were.
+std::size_t SpendWriter::tell(std::vector<Waiting*>& list, std::uint64_t write, bool written) {
+    return std::erase_if(list, [&](Waiting* waiting) {
         if (waiting->write > write) {
             return false;
         }

@@ -25,6 +25,8 @@ inline constexpr Millis kSpendWriteInterval{1'000};
 inline constexpr Millis kMaxSpendWait{250};
 // How long a report waits for exact figures.
 inline constexpr Millis kMaxReportWait{5'000};
+// How often reports may take the accounts' blocks away; those that come sooner wait and share.
+inline constexpr Millis kExactInterval{1'000};
 // Accounts written at once, besides those that somebody waits for.
 inline constexpr std::size_t kMaxAccountsPerWrite = 512;
 
@@ -46,11 +48,13 @@ class SpendWriter {
     // Whether the last write failed or takes too long. It is tried again all the time.
     bool is_lost() const { return is_lost_; }
 
-    enum class End : std::uint8_t { kWritten, kLost, kCancelled };
-    // Until that write is done, at most kMaxSpendWait and not past `deadline`.
+    enum class End : std::uint8_t { kWritten, kLost, kDeadline, kCancelled };
+    // Until that write is done, at most kMaxSpendWait and not past `deadline`. A deadline that
+    // comes first says nothing about the store.
     Task<End> wait_for(std::uint64_t write, Instant deadline);
 
-    // Until the store has exact figures of every account, at most kMaxReportWait: kUnavailable.
+    // Until the store has exact figures of every account, at most kMaxReportWait: kUnavailable. For
+    // a report: the next call of each account that is limited needs a write again after it.
     Task<Status> wait_for_exact();
 
     // Deletes what is older than kUsageKept; once a day.
@@ -69,7 +73,7 @@ class SpendWriter {
     Task<void> write_until_done();
     std::vector<BudgetAccount*> choose(Instant now, bool due);
     Task<Status> write(std::vector<BudgetAccount*> accounts, Instant now);
-    static void tell(std::vector<Waiting*>& list, std::uint64_t write, bool written);
+    static std::size_t tell(std::vector<Waiting*>& list, std::uint64_t write, bool written);
     void lose(std::string_view reason);
     void find();
 
@@ -87,10 +91,11 @@ class SpendWriter {
     std::vector<Waiting*> waiting_for_exact_;  // in frames of wait_for_exact()
     std::shared_ptr<Alarm> alarm_;             // while the writer waits
     std::optional<UtcDay> forgotten_on_;
-    std::uint64_t writes_ = 0;     // begun
-    std::uint64_t ended_ = 0;      // the last that ended
-    std::uint64_t succeeded_ = 0;  // the last that ended well
-    std::size_t urgent_ = 0;       // accounts that somebody waits for
+    std::optional<Instant> exact_at_;  // when figures were last made exact for a report
+    std::uint64_t writes_ = 0;         // begun
+    std::uint64_t ended_ = 0;          // the last that ended
+    std::uint64_t succeeded_ = 0;      // the last that ended well
+    std::size_t urgent_ = 0;           // accounts that somebody waits for
     bool has_writer_ = false;
     bool is_lost_ = false;
     bool is_closing_ = false;

@@ -109,7 +109,12 @@ Result<std::vector<Balance>> load_in_transaction(SqliteConnection& db, UtcDay to
     std::vector<Balance> balances;
     std::map<std::pair<Purse, std::string>, std::size_t> index;
     TRY(auto totals,
-        db.query("SELECT purse, id, provider, calls, units, micro_usd FROM spend_total LIMIT ?1",
+        db.query("SELECT * FROM (SELECT purse, id, provider, calls, units, micro_usd"
+                 " FROM spend_total WHERE purse = 'token' LIMIT ?1)"
+                 " UNION ALL SELECT * FROM (SELECT purse, id, provider, calls, units, micro_usd"
+                 " FROM spend_total WHERE purse = 'key' LIMIT ?1)"
+                 " UNION ALL SELECT purse, id, provider, calls, units, micro_usd"
+                 " FROM spend_total WHERE purse NOT IN ('token', 'key')",
                  {kMaxAccounts}));
     for (;;) {
         TRY(const bool row, totals.next());
@@ -198,7 +203,8 @@ io::SqliteSchema spend_schema() {
     return kSchema;
 }
 
-SqliteSpendStore::SqliteSpendStore(io::SqliteStore& store) : store_(store) {}
+SqliteSpendStore::SqliteSpendStore(io::SqliteStore& store, io::SqliteStore& reports)
+    : store_(store), reports_(reports) {}
 
 Task<Result<std::vector<Balance>>> SqliteSpendStore::load(UtcDay today) {
     auto work = [today](SqliteConnection& db) { return load_in_transaction(db, today); };
@@ -214,13 +220,16 @@ Task<Status> SqliteSpendStore::write(std::vector<SpendRow> rows) {
 
 Task<Result<Usage>> SqliteSpendStore::usage(UsageQuery query) {
     auto work = [query = std::move(query)](SqliteConnection& db) { return read_usage(db, query); };
-    co_return co_await store_.run(std::move(work));
+    co_return co_await reports_.run(std::move(work));
 }
 
-Task<Status> SqliteSpendStore::forget_before(UtcDay day) {
-    auto work = [day](SqliteConnection& db) -> Status {
-        TRY_STATUS(db.change("DELETE FROM spend_day WHERE day < ?1", {to_stored(day)}));
-        return {};
+Task<Result<std::size_t>> SqliteSpendStore::forget_before(UtcDay day) {
+    auto work = [day](SqliteConnection& db) -> Result<std::size_t> {
+        TRY(const std::int64_t gone,
+            db.change("DELETE FROM spend_day WHERE (purse, id, day) IN"
+                      " (SELECT purse, id, day FROM spend_day WHERE day < ?1 LIMIT ?2)",
+                      {to_stored(day), kForgottenAtOnce}));
+        return static_cast<std::size_t>(gone);
     };
     co_return co_await store_.run(std::move(work));
 }

@@ -11,16 +11,18 @@ io::SqliteSchema spend_schema();
 
 class SqliteSpendStore final : public SpendStore {
  public:
-    // `store` outlives it and was opened with spend_schema().
-    explicit SqliteSpendStore(io::SqliteStore& store);
+    // Both outlive it and were opened with spend_schema() on the same file. `reports` reads for
+    // usage(), so that a long report holds nothing up; it may be the same one.
+    SqliteSpendStore(io::SqliteStore& store, io::SqliteStore& reports);
 
     Task<Result<std::vector<Balance>>> load(UtcDay today) override;
     Task<Status> write(std::vector<SpendRow> rows) override;
     Task<Result<Usage>> usage(UsageQuery query) override;
-    Task<Status> forget_before(UtcDay day) override;
+    Task<Result<std::size_t>> forget_before(UtcDay day) override;
 
  private:
     io::SqliteStore& store_;
+    io::SqliteStore& reports_;
 };
 
 }  // namespace sluice::access

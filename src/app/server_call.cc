@@ -2,6 +2,7 @@
 
 #include <curl/curl.h>
 
+#include <cerrno>
 #include <memory>
 
 namespace sluice::app {
@@ -66,13 +67,17 @@ Result<ServerAnswer> call_server(const ServerCall& call) {
     }
     const CURLcode code = curl_easy_perform(curl.get());
     if (code != CURLE_OK) {
+        long os_error = 0;
+        curl_easy_getinfo(curl.get(), CURLINFO_OS_ERRNO, &os_error);
+        const bool nobody_listens =
+            code == CURLE_COULDNT_CONNECT && (os_error == ENOENT || os_error == ECONNREFUSED);
         const std::string where = call.socket_path.empty() ? call.url : call.socket_path;
         const std::string advice =
             code == CURLE_COULDNT_CONNECT
                 ? "; is a gateway running there? Start one with `sluice serve`, "
                   "or say where it is with --server or --data-dir"
                 : std::string();
-        return Error{Code::kUnavailable,
+        return Error{nobody_listens ? Code::kNotFound : Code::kUnavailable,
                      Blame::kGateway,
                      "cannot reach " + where + ": " + curl_easy_strerror(code) + advice,
                      {}};

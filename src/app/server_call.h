@@ -27,8 +27,9 @@ struct ServerAnswer {
 // A longer answer is an error.
 inline constexpr std::size_t kMaxServerAnswerBytes = std::size_t{64} * 1024 * 1024;
 
-// Blocks the calling thread, for call.timeout at most. kUnavailable, with what to do about it, when
-// nobody listens there or no whole answer comes; an HTTP error is an answer like any other.
+// Blocks the calling thread, for call.timeout at most. kNotFound, with what to do about it, when
+// nobody listens there, and kUnavailable when no whole answer comes; an HTTP error is an answer
+// like any other.
 Result<ServerAnswer> call_server(const ServerCall& call);
 
 }  // namespace sluice::app

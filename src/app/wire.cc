@@ -156,6 +156,7 @@ struct Gateway::Parts {
     std::unique_ptr<access::TokenWatch> token_watch;
     std::unique_ptr<access::Access> access;
     std::unique_ptr<io::SqliteStore> usage_file;
+    std::unique_ptr<io::SqliteStore> usage_reports;
     std::unique_ptr<access::SqliteSpendStore> spend_store;
     std::unique_ptr<access::Budgets> budgets;
     web::KeyPool keys;
@@ -196,7 +197,11 @@ Status Gateway::Parts::open_stores() {
     TRY(auto usage,
         io::SqliteConnection::open(usage_path(config.data_dir), access::spend_schema()));
     usage_file = std::make_unique<io::SqliteStore>("usage", std::move(usage), metrics);
-    spend_store = std::make_unique<access::SqliteSpendStore>(*usage_file);
+    // A connection of its own, so that a long report holds no call up that waits for a write.
+    TRY(auto reports,
+        io::SqliteConnection::open(usage_path(config.data_dir), access::spend_schema()));
+    usage_reports = std::make_unique<io::SqliteStore>("usage_reports", std::move(reports), metrics);
+    spend_store = std::make_unique<access::SqliteSpendStore>(*usage_file, *usage_reports);
     TRY(key_file, open_key_file(config, environment, clock, random, metrics));
     key_watch = std::make_unique<web::KeyWatch>(*key_file.store, keys, clock, log, metrics);
     return {};

@@ -89,13 +89,12 @@ Task<Result<Usage>> FakeSpendStore::usage(access::UsageQuery query) {
     co_return usage;
 }
 
-Task<Status> FakeSpendStore::forget_before(UtcDay day) {
+Task<Result<std::size_t>> FakeSpendStore::forget_before(UtcDay day) {
     if (away) {
         co_return gone();
     }
     forgotten.push_back(day);
-    std::erase_if(days_, [day](const auto& entry) { return entry.first.second < day; });
-    co_return Status();
+    co_return std::erase_if(days_, [day](const auto& entry) { return entry.first.second < day; });
 }
 
 Spent FakeSpendStore::total(access::Purse purse, const std::string& id) const {

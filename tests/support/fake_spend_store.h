@@ -23,7 +23,7 @@ class FakeSpendStore final : public access::SpendStore {
     Task<Result<std::vector<access::Balance>>> load(UtcDay today) override;
     Task<Status> write(std::vector<access::SpendRow> rows) override;
     Task<Result<access::Usage>> usage(access::UsageQuery query) override;
-    Task<Status> forget_before(UtcDay day) override;
+    Task<Result<std::size_t>> forget_before(UtcDay day) override;
 
     // What it says now of one account: in all, and on one day.
     access::Spent total(access::Purse purse, const std::string& id = {}) const;

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -53,9 +54,14 @@ class KeysApi {
         probe.socket_path = admin_socket_path(config.data_dir);
         probe.target = "/healthz";
         probe.timeout = kProbeTimeout;
-        if (call_server(probe).ok()) {
+        const Result<ServerAnswer> found = call_server(probe);
+        if (found.ok()) {
             api.socket_path_ = probe.socket_path;
             return api;
+        }
+        // A gateway that is there and does not answer still has the store in its hands.
+        if (found.error().code != Code::kNotFound) {
+            return found.error();
         }
         TRY(api.offline_, OfflineKeys::open(config, environment));
         return api;
@@ -196,7 +202,15 @@ Result<Secret> read_secret(const AddOptions& options, const Environment& environ
         if (isatty(STDIN_FILENO) == 1) {
             print_to_stderr("the key, then Enter: ");
         }
-        std::getline(std::cin, text);
+        text.resize(kMaxSecretInput + 1);
+        std::cin.getline(text.data(), static_cast<std::streamsize>(text.size()));
+        text.resize(std::strlen(text.c_str()));
+        if (std::cin.fail() && text.size() == kMaxSecretInput) {
+            return Error{Code::kInvalidRequest,
+                         Blame::kCaller,
+                         "the key is longer than " + std::to_string(kMaxSecretInput) + " bytes",
+                         {}};
+        }
     }
     const Secret whole(std::move(text));
     Secret secret(std::string(trim(whole.reveal())));

@@ -63,7 +63,7 @@ Result<std::string> read_file(const std::string& path, const std::string& query)
     obs::Metrics metrics;
     boost::asio::io_context loop{1};
     io::SqliteStore file("usage", std::move(connection), metrics);
-    access::SqliteSpendStore store(file);
+    access::SqliteSpendStore store(file, file);
     std::optional<Result<access::Usage>> usage;
     std::exception_ptr error;
     boost::asio::co_spawn(loop, store_result(store.usage(request.query), usage),
@@ -81,6 +81,9 @@ Result<std::string> ask(const Config& config, const std::string& query) {
     call.socket_path = admin_socket_path(config.data_dir);
     call.target = "/v1/usage?" + query;
     const Result<ServerAnswer> answer = call_server(call);
+    if (!answer.ok() && answer.error().code != Code::kNotFound) {
+        return answer.error();
+    }
     if (!answer.ok()) {
         return read_file(usage_path(config.data_dir), query);
     }

@@ -44,7 +44,10 @@ class SqliteSpendStoreTest : public testing::Test {
     io::SqliteStore file_{"usage",
                           io::SqliteConnection::open(dir_.file("usage.db"), spend_schema()).value(),
                           metrics_};
-    SqliteSpendStore store_{file_};
+    io::SqliteStore reports_{
+        "usage_reports", io::SqliteConnection::open(dir_.file("usage.db"), spend_schema()).value(),
+        metrics_};
+    SqliteSpendStore store_{file_, reports_};
 };
 
 // What was written comes back summed up by period; only the month's days are in the month.
@@ -141,6 +144,41 @@ TEST_F(SqliteSpendStoreTest, ForgettingKeepsTotals) {
     query.until = kToday;
     EXPECT_EQ(usage(query).sum.calls, 1);
     EXPECT_EQ(run(store_.load(kToday)).value().at(0).spent[index_of(Period::kTotal)].calls, 2);
+}
+
+// Old days go in pieces, so that a call's write never waits behind all of them.
+TEST_F(SqliteSpendStoreTest, ForgetsInPieces) {
+    std::vector<SpendRow> rows;
+    for (std::size_t i = 0; i <= kForgottenAtOnce; ++i) {
+        rows.push_back(
+            row(Purse::kKey, "k" + std::to_string(i), kToday - days(2), {1, 1, 1}, {1, 1, 1}));
+    }
+    write(std::move(rows));
+    EXPECT_EQ(run(store_.forget_before(kToday)).value(), kForgottenAtOnce);
+    EXPECT_EQ(run(store_.forget_before(kToday)).value(), 1U);
+    EXPECT_EQ(run(store_.forget_before(kToday)).value(), 0U);
+}
+
+// However many keys ever spent something, a provider's books are found again.
+TEST_F(SqliteSpendStoreTest, ManyKeysPushNobodyElseOut) {
+    std::vector<SpendRow> rows;
+    for (std::size_t i = 0; i <= kMaxAccounts; ++i) {
+        rows.push_back(row(Purse::kKey, "k" + std::to_string(i), kToday, {1, 1, 1}, {1, 1, 1}));
+    }
+    rows.push_back(row(Purse::kProvider, "serper", kToday, {7, 7, 7}, {7, 7, 7}));
+    rows.push_back(row(Purse::kToken, "t", kToday, {8, 8, 8}, {8, 8, 8}));
+    write(std::move(rows));
+    const auto balances = run(store_.load(kToday)).value();
+    EXPECT_EQ(balances.size(), kMaxAccounts + 2);
+    const auto calls_of = [&](Purse purse) {
+        std::int64_t calls = 0;
+        for (const Balance& balance : balances) {
+            calls += balance.account.purse == purse ? balance.spent[0].calls : 0;
+        }
+        return calls;
+    };
+    EXPECT_EQ(calls_of(Purse::kProvider), 7);
+    EXPECT_EQ(calls_of(Purse::kToken), 8);
 }
 
 }  // namespace
