@@ -115,7 +115,7 @@ Status OfflineKeys::Parts::open_spending(const Config& config) {
     TRY(auto connection,
         io::SqliteConnection::open(usage_path(config.data_dir), access::spend_schema()));
     usage_file = std::make_unique<io::SqliteStore>("usage", std::move(connection), metrics);
-    spend_store = std::make_unique<access::SqliteSpendStore>(*usage_file);
+    spend_store = std::make_unique<access::SqliteSpendStore>(*usage_file, *usage_file);
     const std::vector<std::string_view> names = web::provider_names();
     budgets = std::make_unique<access::Budgets>(
         loop.get_executor(), config.budgets, std::vector<std::string>(names.begin(), names.end()),

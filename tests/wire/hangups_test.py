@@ -62,6 +62,7 @@ def gateway(upstream):
     process = Sluice(upstream, env={"SLUICE__LANES__FAST__CONCURRENCY": "2",
                                     "SLUICE__LANES__FAST__QUEUE_TIMEOUT_S": "9",
                                     "SLUICE__LANES__MAX_QUEUED": "2000",
+                                    "SLUICE__CACHE__MAX_UNATTENDED": "0",
                                     "SLUICE__CIRCUIT__FAILURE_THRESHOLD": "1"})
     yield process
     assert process.stop() == 0
@@ -79,6 +80,7 @@ def test_leavers_during_the_call(upstream):
     gateway = Sluice(upstream, env={"SLUICE__LANES__FAST__CONCURRENCY": str(AT_ONCE),
                                     "SLUICE__KEYS__MAX_IN_FLIGHT": "1000",
                                     "SLUICE__UPSTREAM__MAX_CONNECTIONS_PER_HOST": "1000",
+                                    "SLUICE__CACHE__MAX_UNATTENDED": "0",
                                     "SLUICE__CIRCUIT__FAILURE_THRESHOLD": "1"})
     try:
         upstream.control("serper", fault="stall")

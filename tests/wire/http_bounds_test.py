@@ -155,7 +155,8 @@ def test_half_close_still_gets_its_answer(sluice, upstream):
         assert connection.at_end()
 
 
-def test_abrupt_close_ends_the_work(sluice, upstream):
+def test_abrupt_close_ends_the_work(upstream):
+    sluice = Sluice(upstream, env={"SLUICE__CACHE__MAX_UNATTENDED": "0"})
     upstream.control("serper", fault="stall")
     before = sluice.metric("sluice_upstream_transfers")
     for i in range(20):
@@ -172,6 +173,7 @@ def test_abrupt_close_ends_the_work(sluice, upstream):
     assert status["scheduler"]["flights"] == 0 and status["keys"]["serper"]["in_flight"] == 0
     assert status["keys"]["serper"]["available"] == 2
     assert sluice.metric("sluice_upstream_transfers") == before
+    assert sluice.stop() == 0
 
 
 def test_expect_continue(sluice):

@@ -92,7 +92,7 @@ def test_a_key_in_the_address_stays_there(gateway, upstream):
 
 
 def test_routes_say_what_they_skip(upstream):
-    process = Sluice(upstream, env={"SLUICE__ROUTING__DEEP": '["wikipedia", "tavily"]'})
+    process = Sluice(upstream, env={"SLUICE__ROUTING__DEEP": "wikipedia,tavily"})
     line = process.wait_for_line(r"route_skips_provider.*wikipedia.*not in this version")
     assert line
     assert process.search("a search adds no line").status == 200

@@ -204,11 +204,13 @@ TEST_F(SingleFlightTest, TheStakeOutlivesTheFlight) {
     const auto work = job(1s);
     const auto caller = start(1, 10s, work);
     const std::weak_ptr<Stake> watched = work->stake;
-    std::optional<Stake::Hold> late(work->stake.get());
     leave(*caller);
     EXPECT_FALSE(flights.in_flight(1));
     EXPECT_EQ(watched.use_count(), 1) << "only the job has it";
-    late.reset();
+    {
+        const Stake::Hold late(work->stake.get());
+        EXPECT_TRUE(work->stake->is_high());
+    }
     EXPECT_FALSE(work->stake->is_high());
     work->stake.reset();
     EXPECT_TRUE(watched.expired());

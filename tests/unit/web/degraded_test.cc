@@ -207,7 +207,10 @@ TEST(DegradedTest, ACacheThatIsOffOrFull) {
         EXPECT_EQ(h.http.calls(), 50U);
         EXPECT_EQ(h.metrics.counter(kSearches, {"fast", "live"}).value(), 50.0);
         EXPECT_LE(h.overview().cache.bytes, bytes);
-        EXPECT_EQ(h.sink.count(obs::Level::kWarn, ""), 0U);
+        EXPECT_EQ(h.sink.count(obs::Level::kWarn, ""), 1U);
+        EXPECT_EQ(
+            h.sink.count(obs::Level::kWarn, bytes == 0 ? "answer_cache_off" : "answer_cache_full"),
+            1U);
     }
 }
 

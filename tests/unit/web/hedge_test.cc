@@ -228,8 +228,8 @@ TEST_F(HedgeTest, LeavingWhenItIsSlowStartsNothing) {
     upstream(answers_in(9s), answers_in(9s));
     const auto client = h.start(hedged());
     h.run_for(1s);
-    h.clock.advance(500ms);
     h.hang_up(*client);
+    h.clock.advance(500ms);
     h.run();
     EXPECT_EQ(h.http.calls(), 1u);
     EXPECT_EQ(h.http.under_way(), 0u);
