@@ -313,11 +313,13 @@ class Planner {
         const bool filters = std::ranges::any_of(plan_.entries(), [](const CallPlan::Entry& entry) {
             return entry.how == Honour::kFilter;
         });
-        if (filters && request_.page == 1) {
-            // What is going to be left out is asked for on top, as far as that costs nothing.
+        if (filters) {
+            // What is going to be left out is asked for on top, as far as that costs nothing; on
+            // every page, since the number of results is also where the next page begins.
             wanted = std::max(wanted, can_.included_results);
         }
         wanted = std::min(wanted, most_results());
+        plan_.unmet_ = unmet_page(can_, request_, wanted);
         if (wanted != request_.max_results) {
             adapted().max_results = wanted;
         }

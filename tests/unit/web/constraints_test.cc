@@ -380,8 +380,61 @@ TEST(CallPlan, AsksForWhatItWillLeaveOut) {
     EXPECT_EQ(plan_call(spec_of(can), request).sent(request).max_results, 3U);
     request.exclude_domains = domains(1);
     EXPECT_EQ(plan_call(spec_of(can), request).sent(request).max_results, 10U);
-    request.page = 2;
-    EXPECT_EQ(plan_call(spec_of(can), request).sent(request).max_results, 3U);
+}
+
+// Pages do not overlap: what a page is asked for on top is counted where the next one begins, and
+// in how deep the provider goes.
+TEST(CallPlan, EveryPageIsAskedForAsMuch) {
+    Capabilities can = everything();
+    can.domains = {};
+    can.included_results = 10;
+    can.max_depth = 100;
+    SearchRequest request = usual_request();
+    request.max_results = 3;
+    request.exclude_domains = domains(1);
+    request.page = 10;
+    const CallPlan last = plan_call(spec_of(can), request);
+    EXPECT_EQ(last.unmet(), std::nullopt);
+    EXPECT_EQ(last.sent(request).max_results, 10U);
+    request.page = 11;
+    EXPECT_EQ(unmet(can, request), "page");
+    request.exclude_domains.clear();
+    EXPECT_EQ(unmet(can, request), std::nullopt);
+}
+
+// The same as it is sent: the second page begins where the first one ends, for a provider that
+// counts results and for those that count pages.
+TEST(CallPlan, TheSecondPageBeginsWhereTheFirstEnds) {
+    struct Row {
+        std::string_view provider;
+        std::string_view first;
+        std::string_view second;
+    };
+    const Row rows[] = {
+        {"brave", "&count=20&", "&count=20&offset=1&"},
+        {"google_cse", "&num=10&", "&num=10&start=11&"},
+        {"serper", "", R"("page":2)"},
+    };
+    for (const Row& row : rows) {
+        SCOPED_TRACE(row.provider);
+        const Provider& provider = *find_provider(row.provider);
+        SearchRequest request = usual_request();
+        request.max_results = 3;
+        request.exclude_domains = domains(60);
+        const CallSite site{"https://plain.test", testing::usual_now(), "0123456789abcdef0"};
+        const auto sent = [&](std::uint32_t page) {
+            request.page = page;
+            const CallPlan plan = plan_call(provider.spec(), request);
+            EXPECT_EQ(plan.unmet(), std::nullopt);
+            EXPECT_NE(words_of(plan).find("exclude_domains filter"), std::string::npos);
+            const io::ClientRequest call =
+                provider.build(plan.sent(request), testing::usual_key(), site);
+            return call.url + "&" + call.body;
+        };
+        EXPECT_NE(sent(1).find(row.first), std::string::npos) << sent(1);
+        EXPECT_NE(sent(2).find(row.second), std::string::npos) << sent(2);
+        EXPECT_EQ(sent(1).find("\"num\":"), sent(2).find("\"num\":"));
+    }
 }
 
 // Hits are left out by their domain: itself and everything below it.
