@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,7 +15,7 @@ namespace {
 // To be raised whenever the encoding or the meaning of a field changes, so that entries written by
 // an older binary are never mistaken for answers to a new request.
 constexpr char kSchemaVersion = 2;
-constexpr char kResultSchemaVersion = 1;
+constexpr char kResultSchemaVersion = 2;
 
 void put(std::string& out, std::uint32_t number) {
     for (int shift = 0; shift < 32; shift += 8) {
@@ -51,6 +52,32 @@ void put_constraints(std::string& out, const SearchRequest& request) {
     out.push_back(static_cast<char>(request.safe_search));
 }
 
+bool is_word_byte(char c) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    return letter || (c >= '0' && c <= '9') || c == '_' || static_cast<unsigned char>(c) >= 0x80;
+}
+
+bool is_operator(std::string_view word) {
+    return word == "OR" || word == "AND" || word == "NOT";
+}
+
+// The query in lower case, except for what search engines take for operators only in capitals.
+std::string without_case(std::string_view query) {
+    std::string folded = to_lower(query);
+    for (std::size_t begin = 0; begin < query.size();) {
+        std::size_t end = begin;
+        while (end < query.size() && is_word_byte(query[end])) {
+            ++end;
+        }
+        const std::string_view word = query.substr(begin, end - begin);
+        if (is_operator(word)) {
+            folded.replace(begin, word.size(), word);
+        }
+        begin = end + 1;
+    }
+    return folded;
+}
+
 // Empty, with the memory of the last time.
 std::string& scratch() {
     thread_local std::string encoded;
@@ -76,8 +103,9 @@ Fingerprint result_fingerprint(std::string_view provider, const SearchRequest& r
     std::string& encoded = scratch();
     encoded.push_back(kResultSchemaVersion);
     put(encoded, provider);
-    // A request's query is trimmed already.
-    put(encoded, to_lower(request.query.reveal()));
+    // A request's query is trimmed already. Letters beyond ASCII keep their case: queries that
+    // differ in nothing else are rare, and cost one call more.
+    put(encoded, without_case(request.query.reveal()));
     put(encoded, request.max_results);
     put_constraints(encoded, request);
     return sha256(encoded);

@@ -17,9 +17,10 @@ using Fingerprint = Sha256;
 Fingerprint fingerprint(const SearchRequest& request);
 
 // The key of one provider's answer: the provider, the query without regard to the case of its ASCII
-// letters, the number of results, and every other field that a provider is given. Lane, route and
-// strategy do not change it. Other letters keep their case, which is safe: two spellings of one
-// query are two entries and two calls then, and never one entry for two queries. Any thread.
+// letters, the number of results, and every other field that a provider is given. The words OR, AND
+// and NOT are operators in capitals and words in any other case, so they keep theirs. So do letters
+// beyond ASCII, which is safe: two spellings of one query are two entries and two calls then, and
+// never one entry for two queries. Lane, route and strategy do not change the key. Any thread.
 Fingerprint result_fingerprint(std::string_view provider, const SearchRequest& request);
 
 }  // namespace sluice::web
