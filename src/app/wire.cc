@@ -150,6 +150,8 @@ struct Gateway::Parts {
         std::make_shared<asio::cancellation_signal>();
     const std::shared_ptr<asio::cancellation_signal> stop_key_watch =
         std::make_shared<asio::cancellation_signal>();
+    const std::shared_ptr<asio::cancellation_signal> stop_sweep =
+        std::make_shared<asio::cancellation_signal>();
     access::TokenTable tokens;
     std::unique_ptr<io::SqliteStore> token_file;
     std::unique_ptr<access::SqliteTokenStore> token_store;
@@ -276,6 +278,7 @@ Task<void> Gateway::Parts::stop_tasks() {
     tasks.close();
     stop_watch->emit(asio::cancellation_type::terminal);
     stop_key_watch->emit(asio::cancellation_type::terminal);
+    stop_sweep->emit(asio::cancellation_type::terminal);
     co_await tasks.join();
     if (key_watch) {
         // What was counted since the last turn; who can't write it now says so once more.
@@ -310,6 +313,7 @@ Status Gateway::start() {
     asio::post(parts.control, [&parts] {
         parts.tasks.spawn(parts.token_watch->run(), parts.stop_watch);
         parts.tasks.spawn(parts.key_watch->run(), parts.stop_key_watch);
+        parts.tasks.spawn(parts.search->sweep_caches(), parts.stop_sweep);
     });
     return parts.server->start();
 }

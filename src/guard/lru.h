@@ -2,6 +2,7 @@
 // entries and in cost.
 #pragma once
 
+#include "base/result.h"
 #include "guard/node_table.h"
 #include "guard/tiny_lfu.h"
 
@@ -68,7 +69,7 @@ class LruMap {
     static constexpr std::size_t kEntryOverheadBytes = sizeof(Node) + 16 + 51;
     // With Admission::kByFrequency: the part of the limits that new entries have to themselves, and
     // the bytes of max_cost for each byte that counts requests. Counting begins when an eighth
-    // of max_cost is used, so an idle map does not pay for it.
+    // of either limit is used, so an idle map does not pay for it.
     static constexpr std::size_t kWindowShare = 16;
     static constexpr std::size_t kBytesPerSketchByte = 128;
     static constexpr std::size_t kCountingShare = 8;
@@ -87,11 +88,17 @@ class LruMap {
             std::swap(new_one_, other.new_one_);
             return *this;
         }
-        ~Dropped() {
-            while (first_ != nullptr) {
+        ~Dropped() { destroy(SIZE_MAX); }
+
+        // Destroys `most` of them at most, for whoever can't spare the time for all at once. False
+        // when none is left.
+        bool destroy(std::size_t most) {
+            for (; most > 0 && first_ != nullptr; --most) {
                 const std::unique_ptr<Node> node(static_cast<Node*>(first_));
                 first_ = node->older;
+                count_ -= 1;
             }
+            return first_ != nullptr;
         }
 
         std::size_t count() const { return count_; }
@@ -241,7 +248,8 @@ class LruMap {
         return dropped;
     }
 
-    // What has been counted about requests is forgotten too.
+    // What has been counted about requests is forgotten too. For many entries it takes no longer
+    // than for few, but for the table's memory that goes back to the system; to destroy them does.
     Dropped clear() {
         Dropped dropped;
         dropped.count_ = entries();
@@ -288,7 +296,6 @@ class LruMap {
     std::size_t entries() const { return table_.size(); }
     // Of all entries, and of the counters of requests.
     std::size_t cost() const { return total_cost() + (sketch_ ? sketch_->bytes() : 0); }
-    std::size_t slots() const { return table_.capacity(); }
     // The cost of the largest entry that can be kept.
     std::size_t room() const { return room_; }
     // Entries dropped for want of room since the beginning, and those among them that were new and
@@ -328,7 +335,8 @@ class LruMap {
         if (!by_frequency()) {
             return;
         }
-        if (!sketch_ && total_cost() > limits_.max_cost / kCountingShare) {
+        if (!sketch_ && (total_cost() > limits_.max_cost / kCountingShare ||
+                         entries() > limits_.max_entries / kCountingShare)) {
             sketch_.emplace(limits_.max_cost / kBytesPerSketchByte);
         }
         if (sketch_) {
@@ -378,7 +386,8 @@ class LruMap {
     // B. Manes, "Lightweight Robust Size Aware Cache Management", ACM Transactions on Storage
     // 18(3), 2022.
     bool make_way_for(const Node& candidate, Dropped& dropped) {
-        const std::uint32_t worth = sketch_ ? sketch_->frequency(candidate.hash) : 0;
+        SLUICE_ASSERT(sketch_.has_value());  // counting began long before a limit was reached
+        const std::uint32_t worth = sketch_->frequency(candidate.hash);
         const std::size_t entries_needed = std::min(entries_over(), std::size_t{1});
         const std::size_t cost_needed = std::min(cost_over(), candidate.cost);
         std::uint32_t lost = 0;
@@ -390,7 +399,7 @@ class LruMap {
                 return false;
             }
             const auto* victim = static_cast<const Node*>(at);
-            lost += sketch_ ? sketch_->frequency(victim->hash) : 0;
+            lost += sketch_->frequency(victim->hash);
             if (lost >= worth) {
                 return false;
             }

@@ -9,10 +9,18 @@
 
 namespace sluice::web {
 
+guard::Lifetime lifetime_of(const SearchAnswer& answer, Instant made_at,
+                            const CacheConfig& config) {
+    const bool negative = answer.hits().empty() && !answer.answer();
+    const Duration longest = answer.keep_until() - made_at;
+    const Duration fresh = std::min<Duration>(negative ? config.negative_ttl : config.ttl, longest);
+    return {fresh, std::min<Duration>(config.stale_ttl, longest - fresh)};
+}
+
 AnswerCache::AnswerCache(const CacheConfig& config, const obs::Log& log, obs::Metrics& metrics)
     : enabled_(config.answers_bytes() > 0),
       log_(log),
-      entries_(guard::TtlCacheLimits{config.max_entries, config.answers_bytes(),
+      entries_(guard::TtlCacheLimits{config.answers_entries(), config.answers_bytes(),
                                      guard::Admission::kByFrequency}),
       store_(metrics.counter(kCacheEvents, {"store"})),
       too_large_(metrics.counter(kCacheEvents, {"too_large"})),
@@ -33,7 +41,14 @@ AnswerCache::AnswerCache(const CacheConfig& config, const obs::Log& log, obs::Me
 }
 
 std::optional<AnswerCache::Cached> AnswerCache::find(const Fingerprint& key, Instant now) {
-    auto hit = entries_.find(key, now);
+    return cached_in(entries_.find(key, now));
+}
+
+std::optional<AnswerCache::Cached> AnswerCache::peek(const Fingerprint& key, Instant now) const {
+    return cached_in(entries_.peek(key, now));
+}
+
+std::optional<AnswerCache::Cached> AnswerCache::cached_in(std::optional<Entries::Hit> hit) {
     if (!hit) {
         return std::nullopt;
     }
@@ -45,12 +60,9 @@ bool AnswerCache::publish(const Fingerprint& key, std::shared_ptr<const SearchAn
     if (!enabled_) {
         return false;
     }
-    const bool negative = answer->hits().empty() && !answer->answer();
     const std::size_t bytes = answer->memory_bytes();
     const Instant made_at = answer->made_at() == Instant{} ? now : answer->made_at();
-    const Duration longest = answer->keep_until() - made_at;
-    const Duration fresh = std::min<Duration>(negative ? config.negative_ttl : config.ttl, longest);
-    const guard::Lifetime lifetime{fresh, std::min<Duration>(config.stale_ttl, longest - fresh)};
+    const guard::Lifetime lifetime = lifetime_of(*answer, made_at, config);
     const auto put = entries_.put(key, std::move(answer), bytes, lifetime, made_at);
     if (put.kept) {
         store_.add();
@@ -94,10 +106,6 @@ void AnswerCache::warn_of_eviction(Instant now) {
                                     {"bytes", now_kept.bytes},
                                     {"evictions", now_kept.evictions},
                                     {"setting", "cache.max_bytes"}});
-}
-
-std::size_t AnswerCache::purge() {
-    return entries_.clear();
 }
 
 AnswerCache::Size AnswerCache::size() const {

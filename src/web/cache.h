@@ -17,9 +17,17 @@
 
 namespace sluice::web {
 
+// How long `answer`, which its provider gave at `made_at`, may be served from then on: fresh for
+// config.ttl, or negative_ttl when it has no results, and then as stale, in all no longer than the
+// provider's terms allow.
+guard::Lifetime lifetime_of(const SearchAnswer& answer, Instant made_at, const CacheConfig& config);
+
 // Thread-safe, except where it says otherwise: sharded, each look-up takes one short lock of its
 // shard. Says by metrics what it keeps, and warns when it can't keep enough.
 class AnswerCache {
+    using Entries =
+        guard::ShardedTtlCache<Fingerprint, std::shared_ptr<const SearchAnswer>, guard::DigestHash>;
+
  public:
     // Of each kind of warning, one in so much time.
     static constexpr Duration kWarningEvery = std::chrono::minutes(10);
@@ -35,9 +43,10 @@ class AnswerCache {
     };
     // The answer, fresh or stale.
     std::optional<Cached> find(const Fingerprint& key, Instant now);
+    // The same for who only looks: it does not count as use.
+    std::optional<Cached> peek(const Fingerprint& key, Instant now) const;
 
-    // Control loop. Keeps `answer` for config.ttl (or negative_ttl when it has no results) and then
-    // as stale, all counted from when its provider gave it. False: it was not kept, since it has no
+    // Control loop. Keeps `answer` for its lifetime_of(). False: it was not kept, since it has no
     // time to live, is too large, or is asked for less than what would have to go for it.
     bool publish(const Fingerprint& key, std::shared_ptr<const SearchAnswer> answer,
                  const CacheConfig& config, Instant now);
@@ -48,8 +57,13 @@ class AnswerCache {
     // Whether anything is ever kept.
     bool enabled() const { return enabled_; }
 
-    // Forgets everything; returns how many answers that were.
-    std::size_t purge();
+    // Forgets everything and hands it over, to be destroyed where there is time for it.
+    Entries::Cleared purge() { return entries_.clear(); }
+
+    // Any thread. Drops what is expired from one part of the cache, the next one at the next call;
+    // well below a millisecond. After parts() calls every part has had its turn.
+    void sweep(Instant now) { entries_.sweep(Entries::kSlotsPerSweep, now); }
+    std::size_t parts() const { return entries_.shard_count(); }
 
     struct Size {
         std::size_t entries = 0;
@@ -60,13 +74,13 @@ class AnswerCache {
     Size size() const;
 
  private:
+    static std::optional<Cached> cached_in(std::optional<Entries::Hit> hit);
     void warn_of_size(std::size_t bytes, Instant now);
     void warn_of_eviction(Instant now);
 
     const bool enabled_;
     const obs::Log& log_;
-    guard::ShardedTtlCache<Fingerprint, std::shared_ptr<const SearchAnswer>, guard::DigestHash>
-        entries_;
+    Entries entries_;
     obs::Counter store_;
     obs::Counter too_large_;
     obs::Counter plain_bytes_;

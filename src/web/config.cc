@@ -90,14 +90,14 @@ CacheConfig CacheConfig::read(ConfigReader in) {
                 0ms, 24h);
     in.size({"max_bytes", "memory for cached answers and providers' results"}, c.max_bytes, 0,
             std::size_t{1} << 40);
-    in.integer({"max_entries", "cached answers at most"}, c.max_entries, std::size_t{1},
-               std::size_t{100'000'000});
+    in.integer({"max_entries", "cached answers and providers' results at most"}, c.max_entries,
+               std::size_t{1}, std::size_t{100'000'000});
     in.size(
         {"compress_over_bytes", "finished answers larger than this are kept compressed", {}, false},
         c.compress_over_bytes, 1024, std::size_t{1} << 30);
     in.boolean({"provider_results_enabled",
                 "whether what a provider answered is kept for other searches that ask it the same; "
-                "takes a quarter of max_bytes"},
+                "takes a quarter of max_bytes and of max_entries"},
                c.provider_results_enabled);
     in.integer({"max_unattended",
                 "searches at once that finish a call under way although every caller has left, so "

@@ -31,9 +31,11 @@ struct CacheConfig {
     // Searches whose callers have all left that may finish what is paid for, to be kept.
     std::size_t max_unattended = 8;
 
-    // How max_bytes is shared out.
+    // How max_bytes and max_entries are shared out.
     std::size_t results_bytes() const { return provider_results_enabled ? max_bytes / 4 : 0; }
     std::size_t answers_bytes() const { return max_bytes - results_bytes(); }
+    std::size_t results_entries() const { return provider_results_enabled ? max_entries / 4 : 0; }
+    std::size_t answers_entries() const { return max_entries - results_entries(); }
 
     static CacheConfig read(ConfigReader in);  // the section "cache"
 };

@@ -32,7 +32,7 @@ struct Explainer {
             outlook.passed_over = "switched off by providers." + name + ".enabled";
             return outlook;
         }
-        outlook.kept = holds_result(name);
+        outlook.kept = holds_result(name, settings);
         if (outlook.kept) {
             return outlook;  // nothing else is asked about then
         }
@@ -57,10 +57,11 @@ struct Explainer {
             std::chrono::ceil<Millis>(state.rate().next_turn(settings.rate, now) - now);
     }
 
-    bool holds_result(std::string_view name) const {
+    bool holds_result(std::string_view name, const ProviderSettings& settings) const {
         const bool reads =
             request.cache != CacheMode::kBypass && request.cache != CacheMode::kRefresh;
-        return reads && in.results.holds(result_fingerprint(name, request), in.clock.now());
+        return reads && settings.results_ttl > Millis{} &&
+               in.results.holds(result_fingerprint(name, request), in.clock.now());
     }
 
     // In the order in which a call asks (ProviderCall::run).

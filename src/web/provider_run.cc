@@ -16,7 +16,8 @@ class KeptResult {
     KeptResult(const SearchWork& work, Candidate candidate)
         : work_(work),
           candidate_(candidate),
-          writes_(work.results.enabled() && work.request->cache != CacheMode::kBypass) {
+          writes_(work.results.enabled() && candidate.settings->results_ttl > Millis{} &&
+                  work.request->cache != CacheMode::kBypass) {
         if (writes_) {
             key_ = result_fingerprint(candidate.state->name(), *work.request);
         }

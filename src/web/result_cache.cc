@@ -7,8 +7,8 @@
 namespace sluice::web {
 
 ResultCache::ResultCache(const CacheConfig& config, obs::Metrics& metrics)
-    : enabled_(config.results_bytes() > 0),
-      entries_(guard::TtlCacheLimits{config.max_entries, config.results_bytes(),
+    : enabled_(config.results_bytes() > 0 && config.results_entries() > 0),
+      entries_(guard::TtlCacheLimits{config.results_entries(), config.results_bytes(),
                                      guard::Admission::kByFrequency}),
       hit_(metrics.counter(kResultCacheEvents, {"hit"})),
       miss_(metrics.counter(kResultCacheEvents, {"miss"})),
@@ -33,16 +33,18 @@ std::shared_ptr<const ProviderAnswer> ResultCache::find(const Fingerprint& key, 
     return std::move(hit->value);
 }
 
-bool ResultCache::holds(const Fingerprint& key, Instant now) {
-    return enabled_ && entries_.find(key, now).has_value();
+bool ResultCache::holds(const Fingerprint& key, Instant now) const {
+    return enabled_ && entries_.peek(key, now).has_value();
 }
 
 void ResultCache::keep(const Fingerprint& key, std::shared_ptr<const ProviderAnswer> answer,
                        Millis ttl) {
     const Instant made_at = answer->made_at;
     const std::size_t bytes = answer->memory_bytes();
-    entries_.put(key, std::move(answer), bytes, guard::Lifetime{ttl, Duration{}}, made_at);
-    store_.add();
+    const guard::Lifetime lifetime{ttl, Duration{}};
+    if (entries_.put(key, std::move(answer), bytes, lifetime, made_at).kept) {
+        store_.add();
+    }
 }
 
 }  // namespace sluice::web

@@ -16,8 +16,12 @@ namespace sluice::web {
 
 // Thread-safe. Failures are never kept.
 class ResultCache {
+    using Entries = guard::ShardedTtlCache<Fingerprint, std::shared_ptr<const ProviderAnswer>,
+                                           guard::DigestHash>;
+
  public:
-    // Takes config.results_bytes() at most; nothing is ever kept when that is 0.
+    // Takes config.results_bytes() and results_entries() at most; nothing is ever kept when one of
+    // them is 0.
     ResultCache(const CacheConfig& config, obs::Metrics& metrics);
 
     bool enabled() const { return enabled_; }
@@ -25,21 +29,23 @@ class ResultCache {
     // The answer to the call of `key` (result_fingerprint()) while its time is not over, else null.
     std::shared_ptr<const ProviderAnswer> find(const Fingerprint& key, Instant now);
 
-    // Whether find() would give one; for who only looks.
-    bool holds(const Fingerprint& key, Instant now);
+    // Whether find() would give one; for who only looks: it does not count as use.
+    bool holds(const Fingerprint& key, Instant now) const;
 
-    // Keeps `answer`, which the provider gave at `answer->made_at`, for `ttl` from then on.
+    // Keeps `answer`, which the provider gave at `answer->made_at`, for `ttl` from then on, unless
+    // it is too large or asked for less than what would have to go for it.
     void keep(const Fingerprint& key, std::shared_ptr<const ProviderAnswer> answer, Millis ttl);
 
-    // Forgets everything; returns how many answers that were.
-    std::size_t purge() { return entries_.clear(); }
+    // As AnswerCache has them.
+    Entries::Cleared purge() { return entries_.clear(); }
+    void sweep(Instant now) { entries_.sweep(Entries::kSlotsPerSweep, now); }
+    std::size_t parts() const { return entries_.shard_count(); }
 
     guard::TtlCacheStats stats() const { return entries_.stats(); }
 
  private:
     const bool enabled_;
-    guard::ShardedTtlCache<Fingerprint, std::shared_ptr<const ProviderAnswer>, guard::DigestHash>
-        entries_;
+    Entries entries_;
     obs::Counter hit_;
     obs::Counter miss_;
     obs::Counter store_;

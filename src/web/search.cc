@@ -5,6 +5,10 @@
 #include "web/metrics.h"
 #include "web/notices.h"
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -13,6 +17,8 @@
 #include <utility>
 
 namespace sluice::web {
+
+namespace asio = boost::asio;
 
 // Handles resolved once: what ends well only increments.
 struct Search::Counters {
@@ -68,7 +74,7 @@ CacheNote note_of(const Found& found, CacheNote note, const CacheConfig& cache, 
     note.from_past = made_at != Instant{} && made_at < asked;
     if (note.from_past) {
         note.age = now - made_at;
-        note.ttl = cache.ttl - note.age;
+        note.ttl = lifetime_of(*found.answer, made_at, cache).fresh_for - note.age;
     }
     return note;
 }
@@ -98,6 +104,16 @@ bool lacked_payers_money(const Result<std::shared_ptr<const StrategyResult>>& la
     return failure != nullptr && std::ranges::any_of(failure->attempts, [](const Attempt& attempt) {
                return attempt.gap && attempt.gap->purse == access::Purse::kToken;
            });
+}
+
+// What was cleared from a cache, on the control loop, with a turn for others after each piece.
+template <class Cleared>
+void destroy_in_pieces(Executor control, Cleared cleared) {
+    asio::post(control, [control, cleared = std::move(cleared)]() mutable {
+        if (cleared.destroy(Search::kDestroyedPerTurn)) {
+            destroy_in_pieces(control, std::move(cleared));
+        }
+    });
 }
 
 }  // namespace
@@ -326,7 +342,7 @@ Task<Explanation> Search::look_ahead(SearchRequest request) {
     explanation.strategy = request.strategy;
     explanation.cache = request.cache;
     const Fingerprint key = fingerprint(request);
-    if (const auto cached = cache_.find(key, clock_.now())) {
+    if (const auto cached = cache_.peek(key, clock_.now())) {
         explanation.entry =
             cached->fresh() ? Explanation::Entry::kFresh : Explanation::Entry::kStale;
     }
@@ -349,8 +365,25 @@ std::shared_ptr<const io::HttpBody> Search::body_of(const SearchAnswer& answer, 
 
 Search::Purged Search::purge_cache() {
     // Results first: an answer made from one in between would be as old as the purged ones.
-    const std::size_t results = results_.purge();
-    return {cache_.purge(), results};
+    auto results = results_.purge();
+    auto answers = cache_.purge();
+    const Purged purged{answers.count(), results.count()};
+    destroy_in_pieces(control_, std::move(results));
+    destroy_in_pieces(control_, std::move(answers));
+    return purged;
+}
+
+Task<void> Search::sweep_caches() {
+    const std::size_t parts = std::max(cache_.parts(), results_.parts());
+    for (;;) {
+        co_await clock_.sleep_until(clock_.now() + kSweepEvery);
+        for (std::size_t part = 0; part < parts; ++part) {
+            cache_.sweep(clock_.now());
+            results_.sweep(clock_.now());
+            // Searches have their turn in between.
+            co_await asio::post(control_, asio::as_tuple(asio::use_awaitable));
+        }
+    }
 }
 
 void Search::reconfigure(WebConfig config) {

@@ -52,6 +52,10 @@ class Search {
     static constexpr std::size_t kMaxFlights = 10'000;
     // Of a search's deadline, what is kept for telling everybody how it ended (a tenth at most).
     static constexpr Millis kReplyMargin{100};
+    // How often the caches are swept, a few slots of each of their parts.
+    static constexpr Millis kSweepEvery{1'000};
+    // Entries of a purged cache that are destroyed in one turn of the control loop.
+    static constexpr std::size_t kDestroyedPerTurn = 256;
 
     // Everything passed by reference outlives it. `control` is the executor of the control loop:
     // the one thread that flights, lanes, keys and the HTTP client belong to.
@@ -82,8 +86,13 @@ class Search {
         std::size_t answers = 0;
         std::size_t results = 0;  // of providers, beneath the answers
     };
-    // Any thread. Forgets every cached answer and every kept result.
+    // Any thread. Forgets every cached answer and every kept result: 20 ms for a million of them,
+    // which are destroyed afterwards, on the control loop and in pieces.
     Purged purge_cache();
+
+    // Control loop. Every few seconds drops what is over from the caches, where nobody asks for it
+    // and nothing is written any more. Runs until it is cancelled.
+    Task<void> sweep_caches();
 
     // Any thread: for requests that begin from now on. Sizes of the cache and the lanes stay.
     void reconfigure(WebConfig config);

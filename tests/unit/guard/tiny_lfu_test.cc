@@ -196,6 +196,30 @@ TEST(Admission, ALargeEntryMustBeWorthAllThatItReplaces) {
     EXPECT_GT(map.entries(), 90u);
 }
 
+// A map that is full of entries while it has room for bytes weighs them all the same: what is asked
+// for again and again gets in.
+TEST(Admission, FullOfEntriesIsFull) {
+    LruMap<std::uint64_t, int> map(LruLimits{100, 100'000'000, Admission::kByFrequency});
+    const auto ask = [&map](std::uint64_t key) {
+        const bool hit = map.find(key) != nullptr;
+        if (!hit) {
+            map.put(key, 0, 100);
+        }
+        return hit;
+    };
+    for (std::uint64_t key = 0; key < 200; ++key) {
+        ask(key);
+    }
+    int hits = 0;
+    for (int round = 0; round < 20; ++round) {
+        for (std::uint64_t key = 1'000; key < 1'050; ++key) {
+            hits += ask(key) ? 1 : 0;
+        }
+    }
+    EXPECT_GT(hits, 700);
+    EXPECT_LE(map.entries(), 100u);
+}
+
 // Whatever is put, found, changed and dropped, the limits hold, the counters of requests included,
 // and every entry is in the books once.
 TEST(Admission, LimitsAlwaysHold) {

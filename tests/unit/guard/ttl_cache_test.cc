@@ -97,12 +97,12 @@ TEST(TtlCache, WritingSweepsExpiredEntries) {
     EXPECT_EQ(cache.stats().evictions, 0U);
 }
 
-TEST(TtlCache, PurgesAndClears) {
+TEST(TtlCache, SweepsAndClears) {
     TtlCache<int, int> cache(TtlCacheLimits{10'000, 10'000'000});
     for (int i = 0; i < 1000; ++i) {
         cache.put(i, i, 10, Lifetime{i < 600 ? 10s : 100s, 0s}, kStart);
     }
-    EXPECT_EQ(cache.purge_expired(kStart + 10s).count(), 600U);
+    EXPECT_EQ(cache.sweep(10'000, kStart + 10s).count(), 600U);
     EXPECT_EQ(cache.stats().entries, 400U);
     EXPECT_EQ(cache.clear().count(), 400U);
     EXPECT_EQ(cache.stats().bytes, 0U);
@@ -181,10 +181,52 @@ TEST(ShardedTtlCache, KeepsAndForgets) {
     EXPECT_TRUE(cache.erase(keys[7]));
     EXPECT_FALSE(cache.erase(keys[7]));
     EXPECT_FALSE(cache.find(keys[8], kStart + 20s).has_value());
-    EXPECT_EQ(cache.purge_expired(kStart + 20s), 498U);
+    std::size_t swept = 0;
+    for (std::size_t i = 0; i < cache.shard_count(); ++i) {
+        swept += cache.sweep(1'000, kStart + 20s);
+    }
+    EXPECT_EQ(swept, 498U);
     cache.put(keys[0], std::make_shared<const std::string>("new"), 100, Lifetime{10s, 0s}, kStart);
-    EXPECT_EQ(cache.clear(), 1U);
+    EXPECT_EQ(cache.clear().count(), 1U);
     EXPECT_EQ(cache.stats().bytes, 0U);
+}
+
+// Who only looks changes nothing: what is least recently used stays so, and nothing is dropped.
+TEST(TtlCache, APeekIsNoUse) {
+    TtlCache<int, int> cache(TtlCacheLimits{2, 10'000'000});
+    cache.put(1, 10, 0, Lifetime{10s, 10s}, kStart);
+    cache.put(2, 20, 0, Lifetime{10s, 10s}, kStart);
+    const auto found = cache.peek(1, kStart + 12s);
+    ASSERT_TRUE(found);
+    EXPECT_EQ(*found.value, 10);
+    EXPECT_EQ(found.freshness, Freshness::kStale);
+    EXPECT_EQ(found.age, 12s);
+    EXPECT_EQ(found.fresh_for, -2s);
+    EXPECT_FALSE(cache.peek(1, kStart + 20s));
+    EXPECT_EQ(cache.stats().entries, 2U);
+    cache.put(3, 30, 0, Lifetime{10s, 10s}, kStart);
+    EXPECT_FALSE(cache.peek(1, kStart));
+    EXPECT_TRUE(cache.peek(2, kStart));
+}
+
+// What a purge takes out is gone at once and can be destroyed in pieces, every value once.
+TEST(ShardedTtlCache, WhatIsClearedGoesInPieces) {
+    ShardedTtlCache<int, std::shared_ptr<int>> cache(TtlCacheLimits{100'000, 64UL << 20});
+    const auto value = std::make_shared<int>(1);
+    for (int i = 0; i < 1'000; ++i) {
+        cache.put(i, value, 100, Lifetime{10s, 0s}, kStart);
+    }
+    auto cleared = cache.clear();
+    EXPECT_EQ(cleared.count(), 1'000U);
+    EXPECT_EQ(cache.stats().entries, 0U);
+    EXPECT_EQ(value.use_count(), 1'001);
+    long before = value.use_count();
+    while (cleared.destroy(10)) {
+        EXPECT_GE(value.use_count(), before - 10);
+        before = value.use_count();
+    }
+    EXPECT_EQ(value.use_count(), 1);
+    EXPECT_EQ(cleared.count(), 1'000U);
 }
 
 }  // namespace

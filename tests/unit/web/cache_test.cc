@@ -206,6 +206,46 @@ TEST_F(CacheTest, FollowersShareAFailure) {
     EXPECT_EQ(h.web.purge_cache().answers, 0u);
 }
 
+// What nobody asks for again goes when its time is over, and a provider's results before that,
+// although nothing is written any more.
+TEST(CacheSweep, WhatIsOverGoesByItself) {
+    test::WebHarness h;
+    h.add_key("serper", "serper-key-number-one");
+    TaskScope tasks(h.io.get_executor(), [](const std::exception_ptr&) { ADD_FAILURE(); });
+    const auto stop = std::make_shared<boost::asio::cancellation_signal>();
+    tasks.spawn(h.web.sweep_caches(), stop);
+    for (int i = 0; i < 50; ++i) {
+        h.search(h.request("query " + std::to_string(i)));
+    }
+    const auto results = [&h] {
+        return h.metrics.expose().find("sluice_web_result_cache_entries 0\n") == std::string::npos;
+    };
+    h.run_for(299s);
+    EXPECT_EQ(h.overview().cache.entries, 50u);
+    EXPECT_TRUE(results());
+    h.run_for(3s);
+    EXPECT_FALSE(results());
+    EXPECT_EQ(h.overview().cache.entries, 50u) << "stale ones are the last resort";
+    h.run_for(3'600s);
+    EXPECT_EQ(h.overview().cache.entries, 0u);
+    stop->emit(boost::asio::cancellation_type::terminal);
+    h.run();
+    EXPECT_EQ(tasks.running(), 0u);
+}
+
+// A purge forgets at once and destroys later, in pieces: who asks for it does not wait for that.
+TEST(CachePurge, DestroysLater) {
+    test::WebHarness h;
+    h.add_key("serper", "serper-key-number-one");
+    const std::weak_ptr<const SearchAnswer> answer = served(h.search(h.request("kiln"))).answer;
+    h.run();
+    EXPECT_EQ(h.web.purge_cache().answers, 1u);
+    EXPECT_EQ(h.overview().cache.entries, 0u);
+    EXPECT_FALSE(served(h.search(h.request("kiln"))).cached);
+    h.run();
+    EXPECT_TRUE(answer.expired());
+}
+
 // Without memory for it the cache is off: searches work, nothing is kept, and the log says why.
 TEST(CacheRoom, WithoutBytesTheCacheIsOff) {
     WebConfig config = test::harness_config();

@@ -123,6 +123,19 @@ TEST_F(ExplainTest, TellsOfKeptResults) {
     EXPECT_EQ(h.metrics.counter(kResultCacheEvents, {"hit"}).value(), 0.0);
 }
 
+// Not even what is over is dropped by an explanation.
+TEST_F(ExplainTest, LeavesTheCachesAsTheyAre) {
+    h.search(h.request("kiln"));
+    h.clock.advance(2h);
+    SearchRequest deep = ask();
+    deep.providers = {"serper"};
+    EXPECT_EQ(explain(ask()).entry, Explanation::Entry::kNone);
+    EXPECT_FALSE(explain(deep).route[0].kept);
+    const Search::Purged purged = h.web.purge_cache();
+    EXPECT_EQ(purged.answers, 1u);
+    EXPECT_EQ(purged.results, 1u);
+}
+
 // A provider that searches by an engine can't be asked without one.
 TEST_F(ExplainTest, TellsOfAMissingEngine) {
     WebConfig config = test::harness_config();

@@ -93,6 +93,23 @@ TEST_F(ResultCacheTest, WhatNoProviderSeesMakesTheSameKey) {
     EXPECT_EQ(result_fingerprint("serper", request), plain);
 }
 
+// "cats OR dogs" is another question than "cats or dogs": an engine takes a word in capitals for an
+// operator, wherever it stands. Within a word it means nothing.
+TEST_F(ResultCacheTest, OperatorsInCapitalsMakeAnotherKey) {
+    const auto key = [this](std::string query) {
+        return result_fingerprint("serper", h.request(std::move(query)));
+    };
+    EXPECT_NE(key("cats OR dogs"), key("cats or dogs"));
+    EXPECT_NE(key("cats AND dogs"), key("cats and dogs"));
+    EXPECT_NE(key("cats NOT dogs"), key("cats not dogs"));
+    EXPECT_NE(key("(cats OR(dogs))"), key("(cats or(dogs))"));
+    EXPECT_NE(key("NOT"), key("not"));
+    EXPECT_EQ(key("Cats OR Dogs"), key("cats OR dogs"));
+    EXPECT_EQ(key("Cats Or Dogs"), key("cats or dogs"));
+    EXPECT_EQ(key("DORIC NOTES, KNOT"), key("doric notes, knot"));
+    EXPECT_EQ(key("OR_2 \u00e9OR"), key("or_2 \u00e9or"));
+}
+
 // A refresh asks the provider and keeps what it says; a bypass leaves no trace.
 TEST_F(ResultCacheTest, RefreshWritesAndBypassDoesNot) {
     ask("kiln", Lane::kFast, CacheMode::kBypass);
@@ -132,6 +149,46 @@ TEST_F(ResultCacheTest, EmptyAnswersAreKeptShorterAndFailuresNot) {
     EXPECT_EQ(h.http.calls(), 3u);
 }
 
+// An answer says how long it is fresh for, also one without results and one that a provider's terms
+// bound.
+TEST_F(ResultCacheTest, TheTimeToLiveIsTheOneOfThisAnswer) {
+    h.http.set_responder(
+        [](const io::ClientRequest& request) { return test::ok_answer(request, 0); });
+    ask("kiln", Lane::kFast);
+    h.clock.advance(20s);
+    const CacheNote note = served(ask("kiln", Lane::kDeep)).note;
+    EXPECT_TRUE(note.from_past);
+    EXPECT_EQ(note.age, 20s);
+    EXPECT_EQ(note.ttl, 10s);
+    EXPECT_EQ(served(ask("kiln", Lane::kDeep)).note.ttl, 10s) << "as the cache has it";
+
+    const Instant made_at{1h};
+    auto found = std::make_shared<ProviderAnswer>();
+    found->hits.resize(1);
+    found->made_at = made_at;
+    found->keep_until = made_at + 400s;
+    const SearchAnswer answer("q", Lane::kFast, "p", found);
+    EXPECT_EQ(lifetime_of(answer, made_at, CacheConfig{}).fresh_for, 300s);
+    EXPECT_EQ(lifetime_of(answer, made_at, CacheConfig{}).stale_for, 100s);
+    CacheConfig longer;
+    longer.ttl = 1h;
+    EXPECT_EQ(lifetime_of(answer, made_at, longer).fresh_for, 400s);
+}
+
+// A result that was refused is not counted as stored.
+TEST_F(ResultCacheTest, CountsWhatWasStored) {
+    CacheConfig small;
+    small.max_bytes = 4'000;
+    obs::Metrics metrics;
+    ResultCache cache(small, metrics);
+    auto answer = std::make_shared<ProviderAnswer>();
+    answer->made_at = h.clock.now();
+    answer->hits.resize(100);
+    cache.keep(Fingerprint{}, answer, Millis{60'000});
+    EXPECT_EQ(metrics.counter(kResultCacheEvents, {"store"}).value(), 0);
+    EXPECT_FALSE(cache.holds(Fingerprint{}, h.clock.now()));
+}
+
 // Switched off, or without time to live, every search is a call.
 TEST(ResultCacheSettings, CanBeSwitchedOff) {
     WebConfig off = test::harness_config();
@@ -148,13 +205,19 @@ TEST(ResultCacheSettings, CanBeSwitchedOff) {
         h.search(std::move(request));
         EXPECT_EQ(h.http.calls(), 2u);
         EXPECT_EQ(h.web.purge_cache().results, 0u);
+        EXPECT_EQ(h.metrics.counter(kResultCacheEvents, {"miss"}).value(), 0) << "nobody looked";
     }
     EXPECT_EQ(off.cache.answers_bytes(), off.cache.max_bytes);
 }
 
-// Both caches together stay within cache.max_bytes.
-TEST(ResultCacheSettings, SharesTheBytes) {
+// Both caches together stay within cache.max_bytes and cache.max_entries.
+TEST(ResultCacheSettings, SharesTheRoom) {
     const CacheConfig config;
+    EXPECT_EQ(config.results_entries() + config.answers_entries(), config.max_entries);
+    EXPECT_GT(config.results_entries(), 0u);
+    CacheConfig only_answers;
+    only_answers.provider_results_enabled = false;
+    EXPECT_EQ(only_answers.answers_entries(), only_answers.max_entries);
     EXPECT_EQ(config.results_bytes() + config.answers_bytes(), config.max_bytes);
     EXPECT_GT(config.results_bytes(), 0u);
 }
