@@ -26,13 +26,17 @@ struct BackoffConfig {
     Jitter jitter = Jitter::kNone;
 
     // From the section "retry". Cap and jitter are no settings.
-    static BackoffConfig read(ConfigReader& in);
+    static BackoffConfig read(ConfigReader in);
 };
 
 // The wait before retry number `retry`, from 0: base doubled so often, at most the cap, with
 // jitter. A Retry-After of the other side wins over all of it: earlier is of no use, and later is
 // not what was asked.
 Duration backoff_delay(const BackoffConfig& config, std::size_t retry, Random& random,
+                       std::optional<Millis> retry_after);
+
+// The same without jitter: asserted.
+Duration backoff_delay(const BackoffConfig& config, std::size_t retry,
                        std::optional<Millis> retry_after);
 
 }  // namespace sluice::guard

@@ -73,7 +73,7 @@ constexpr Verdict otherwise() {
 
 constexpr auto kGeneric = std::to_array<BlameRow>({
     {.status = 429, .effect = Effect::kCool, .outcome = Outcome::kRateLimited},
-    {.status = 407, .effect = Effect::kProvider, .outcome = Outcome::kConnectError},
+    {.status = 407, .effect = Effect::kGateway, .outcome = Outcome::kConnectError},
     {.status = 408, .effect = Effect::kProvider, .outcome = Outcome::kServerError},
     {.status = 425, .effect = Effect::kProvider, .outcome = Outcome::kServerError},
     {.status = 499, .effect = Effect::kProvider, .outcome = Outcome::kServerError},

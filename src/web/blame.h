@@ -8,7 +8,7 @@
 //   any other 4xx                the provider's; so is every 4xx but 429 with an empty or an HTML
 //                                body, which something in front of the provider wrote: such an
 //                                answer never costs a key anything nor the caller the search
-//   407                          the way out's: nobody's key, and the provider is not reached
+//   407                          ours: the way out is at fault, neither a key nor the provider
 //   3xx, 5xx                     the provider's
 //   2xx that can't be read       the provider's, challenge pages included
 #pragma once

@@ -241,6 +241,7 @@ WebConfig WebConfig::read(ConfigReader& in) {
     c.lanes = guard::LanesConfig::read(lanes);
     ConfigReader circuit = in.section("circuit");
     c.circuit = guard::CircuitConfig::read(circuit);
+    c.retry = guard::BackoffConfig::read(in.section("retry"));
     c.cache = CacheConfig::read(in.section("cache"));
     c.keys = KeysConfig::read(in.section("keys"));
     c.merge = MergeConfig::read(in.section("merge"));

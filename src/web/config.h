@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/config_reader.h"
+#include "guard/backoff.h"
 #include "guard/circuit.h"
 #include "guard/lanes.h"
 #include "web/key_runtime.h"
@@ -82,6 +83,7 @@ struct WebConfig {
     std::vector<std::string> route_deep = {"tavily", "exa"};
     guard::LanesConfig lanes;
     guard::CircuitConfig circuit;
+    guard::BackoffConfig retry;
     CacheConfig cache;
     KeysConfig keys;
     MergeConfig merge;

@@ -16,7 +16,8 @@ Task<StrategyResult> run_failover(const SearchWork& work) {
     std::shared_ptr<const ProviderAnswer> empty_answer;
     for (std::size_t i = 0; i < route.size() && trail.size() < kMaxAttempts; ++i) {
         const ProviderState& provider = *route[i].state;
-        const RunShare share = share_of_first(work, std::span(route).subspan(i));
+        RunShare share = share_of_first(work, std::span(route).subspan(i));
+        share.may_retry = share.providers_left == 1 && work.fallback == Fallback::kNone;
         ProviderRun run = co_await run_provider(work, route[i], share, trail);
         switch (run.step) {
             case Step::kAnswer: {

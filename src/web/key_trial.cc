@@ -37,6 +37,7 @@ KeyTest::Verdict verdict_of(const Judgement& judgement) {
         case Effect::kCool:
         case Effect::kCaller:
         case Effect::kProvider:
+        case Effect::kGateway:
             return KeyTest::Verdict::kUnknown;
     }
     SLUICE_ASSERT(false && "an Effect outside its enumeration");

@@ -63,6 +63,12 @@ const MetricSpec kKeyWaits{MetricType::kCounter,
                            "Calls that waited for the first of a provider's keys to be back.",
                            {"provider"}};
 
+const MetricSpec kRetries{
+    MetricType::kCounter,
+    "sluice_web_retries_total",
+    "Calls made again to the same provider after a wait, since the route had nothing else left.",
+    {"provider"}};
+
 const MetricSpec kKeyPaces{
     MetricType::kCounter,
     "sluice_web_key_paces_total",
@@ -149,18 +155,31 @@ const MetricSpec kResultCacheEntries{
     MetricType::kGauge, "sluice_web_result_cache_entries", "Kept answers of providers.", {}};
 
 std::vector<const MetricSpec*> web_metrics() {
-    return {&kCacheEvents,      &kKeyPenalised,
-            &kSchedulerShed,    &kProviderLatency,
-            &kAttempts,         &kCircuitOpen,
-            &kCircuitTrips,     &kRateWaits,
-            &kRateRefusals,     &kKeyWaits,
-            &kKeyPaces,         &kProviderRests,
-            &kHedges,           &kKeys,
-            &kKeyCalls,         &kKeyStoreFailures,
-            &kSearches,         &kCacheBytes,
-            &kCacheEntries,     &kResultCacheEvents,
-            &kResultCacheBytes, &kResultCacheEntries,
-            &kCacheEvictions,   &kCacheRefusals};
+    return {&kCacheEvents,
+            &kKeyPenalised,
+            &kSchedulerShed,
+            &kProviderLatency,
+            &kAttempts,
+            &kCircuitOpen,
+            &kCircuitTrips,
+            &kRateWaits,
+            &kRateRefusals,
+            &kKeyWaits,
+            &kKeyPaces,
+            &kProviderRests,
+            &kRetries,
+            &kHedges,
+            &kKeys,
+            &kKeyCalls,
+            &kKeyStoreFailures,
+            &kSearches,
+            &kCacheBytes,
+            &kCacheEntries,
+            &kResultCacheEvents,
+            &kResultCacheBytes,
+            &kResultCacheEntries,
+            &kCacheEvictions,
+            &kCacheRefusals};
 }
 
 }  // namespace sluice::web

@@ -18,6 +18,7 @@ extern const obs::MetricSpec kRateWaits;           // sluice_web_rate_waits_tota
 extern const obs::MetricSpec kRateRefusals;        // sluice_web_rate_refusals_total{provider}
 extern const obs::MetricSpec kKeyWaits;            // sluice_web_key_waits_total{provider}
 extern const obs::MetricSpec kKeyPaces;            // sluice_web_key_paces_total{provider}
+extern const obs::MetricSpec kRetries;             // sluice_web_retries_total{provider}
 extern const obs::MetricSpec kProviderRests;       // sluice_web_provider_rests_total{provider}
 extern const obs::MetricSpec kHedges;              // sluice_web_hedges_total{event}
 extern const obs::MetricSpec kKeys;                // sluice_web_keys{provider,status}

@@ -1,6 +1,7 @@
 #include "web/provider_run.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace sluice::web {
@@ -114,6 +115,10 @@ Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate, RunS
         terms.until = attempt_until(now, work.deadline, share.providers_left);
         terms.stake = work.stake.get();
         terms.patience = share.providers_left == 1 ? Patience::kWaitForKey : Patience::kPassOver;
+        if (share.may_retry) {
+            terms.retries =
+                std::min(work.config->retry.max_retries, share.attempts - trail.size() - 1);
+        }
         CallResult result =
             co_await work.call.run(candidate, *work.config, *work.request, terms, tried_keys);
         run.step = result.step;
@@ -121,9 +126,7 @@ Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate, RunS
             run.answer = dated(std::move(result.answer), candidate, work.clock.now());
             kept.keep(run.answer);
         }
-        if (result.refused) {
-            trail.push_back(*std::move(result.refused));
-        }
+        std::ranges::move(result.earlier, std::back_inserter(trail));
         // Running out of keys is worth a line of the trail only when none was tried.
         const bool ran_out =
             result.attempt.outcome == Outcome::kSkippedNoKey && result.attempt.key_id.empty();

@@ -32,6 +32,8 @@ struct RunShare {
     // is back soon.
     std::size_t providers_left = 1;
     std::size_t attempts = kMaxAttempts;  // the longest that the trail may get
+    // Whether the same call may be made again after a wait: there is nothing else left to do.
+    bool may_retry = false;
 };
 
 // The share of the first of `rest`, which are those of a route that have not been asked: the others

@@ -21,6 +21,7 @@ ProviderState::ProviderState(const Provider& provider, guard::CircuitConfig circ
       rate_refusals_(metrics.counter(kRateRefusals, {std::string(name())})),
       key_waits_(metrics.counter(kKeyWaits, {std::string(name())})),
       key_paces_(metrics.counter(kKeyPaces, {std::string(name())})),
+      retries_(metrics.counter(kRetries, {std::string(name())})),
       rests_(metrics.counter(kProviderRests, {std::string(name())})) {}
 
 void ProviderState::succeeded(guard::CircuitPass& pass, Millis latency, Instant now) {

@@ -73,6 +73,8 @@ class ProviderState {
     void count_wait_for_turn() { rate_waits_.add(); }
     void count_no_turn() { rate_refusals_.add(); }
     void count_wait_for_key() { key_waits_.add(); }
+    // A call is made again after a wait.
+    void count_retry() { retries_.add(); }
     // A key is held back for moments.
     void count_pace() { key_paces_.add(); }
 
@@ -101,6 +103,7 @@ class ProviderState {
     obs::Counter rate_refusals_;
     obs::Counter key_waits_;
     obs::Counter key_paces_;
+    obs::Counter retries_;
     obs::Counter rests_;
     std::array<std::optional<obs::Counter>, kOutcomeCount> outcomes_;  // made when first needed
 };

@@ -306,8 +306,9 @@ Task<Result<Search::SharedResult>> Search::fly(Missed missed, std::shared_ptr<gu
     // Ends a little before those who wait give up, so that what was tried reaches them.
     const Duration left = std::max<Duration>(missed.deadline - clock_.now(), Duration{});
     const Instant work_until = missed.deadline - std::min<Duration>(kReplyMargin, left / 10);
-    const SearchWork work(call_, results_, providers_, hedges_, flight_tasks_, clock_, config,
-                          request, work_until, stake);
+    SearchWork work(call_, results_, providers_, hedges_, flight_tasks_, clock_, config, request,
+                    work_until, stake);
+    work.fallback = fallback_of(missed);
     StrategyResult result = co_await run_strategy(work);
     std::visit([&](auto& end) { end.queued = std::chrono::ceil<Millis>(ticket->waited()); },
                result);
@@ -321,6 +322,13 @@ Task<Result<Search::SharedResult>> Search::fly(Missed missed, std::shared_ptr<gu
         }
     }
     co_return std::make_shared<const StrategyResult>(std::move(result));
+}
+
+Fallback Search::fallback_of(const Missed& missed) {
+    const bool has_stale =
+        missed.fate == CacheFate::kStale ||
+        (missed.fate == CacheFate::kRefresh && cache_.find(missed.key, clock_.now()));
+    return has_stale ? Fallback::kStaleAnswer : Fallback::kNone;
 }
 
 std::variant<Error, Task<Explanation>> Search::explain(SearchRequest request,

@@ -160,6 +160,8 @@ class Search {
     Task<Result<SharedResult>> share(const Missed& missed, FlightKey key);
     // `stake` is null for a search that nobody shares.
     Task<Result<SharedResult>> fly(Missed missed, std::shared_ptr<guard::Stake> stake);
+    // What is served should the search fail.
+    Fallback fallback_of(const Missed& missed);
     Failure not_cached(Lane lane);
     SearchReply serve_kept(const Missed& missed, AnswerCache::Cached cached, Failure failure);
     Task<Explanation> look_ahead(SearchRequest request);

@@ -66,4 +66,14 @@ Skip skip_for_engine(const ProviderState& state) {
             Blame::kKey};
 }
 
+CallResult passed_over(ProviderState& state, Skip skip) {
+    CallResult result;
+    result.attempt.provider = state.name();
+    result.attempt.outcome = skip.outcome;
+    result.attempt.detail = std::move(skip.detail);
+    result.attempt.blame = skip.blame;
+    state.count(skip.outcome);
+    return result;
+}
+
 }  // namespace sluice::web

@@ -5,6 +5,7 @@
 #include "access/budget.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "web/call_types.h"
 #include "web/key_runtime.h"
 #include "web/provider_state.h"
 #include "web/types.h"
@@ -37,5 +38,8 @@ Skip skip_for_absence();
 Skip skip_for_budget(const access::BudgetRefusal& refusal);
 // It searches by an engine, and neither the key nor the settings name one.
 Skip skip_for_engine(const ProviderState& state);
+
+// The end of a call that is not made for that reason, which is counted.
+CallResult passed_over(ProviderState& state, Skip skip);
 
 }  // namespace sluice::web

@@ -14,6 +14,7 @@
 #include "web/types.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,9 @@ namespace sluice::web {
 // Attempts of one request at most, so that a pool of a thousand refused keys is not walked in one
 // go.
 inline constexpr std::size_t kMaxAttempts = 32;
+
+// What is served when a search fails.
+enum class Fallback : std::uint8_t { kNone, kStaleAnswer };
 
 // One search under way. Cheap to copy; the references outlive every copy.
 struct SearchWork {
@@ -38,6 +42,7 @@ struct SearchWork {
     std::shared_ptr<const SearchRequest> request;
     Instant deadline;
     std::shared_ptr<guard::Stake> stake;  // of the flight that this is for; null: it has none
+    Fallback fallback = Fallback::kNone;
 
     // No aggregate: see the rules in base/task.h.
     SearchWork(ProviderCall& c, ResultCache& r, const ProviderStates& p, HedgeBudget& h,

@@ -14,6 +14,7 @@ Blame blame_of(Effect effect) {
             return Blame::kCaller;
         case Effect::kProvider:
             return Blame::kProvider;
+        case Effect::kGateway:
         case Effect::kEmpty:
             break;
     }

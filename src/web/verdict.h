@@ -22,6 +22,7 @@ enum class Effect : std::uint8_t {
     kKeyCannot,   // this key's plan lacks something; key untouched; next key
     kCaller,      // the request itself is refused: stop, nobody else is asked
     kProvider,    // the provider is at fault; keys untouched; next provider
+    kGateway,     // our way to it is at fault; keys and circuit untouched; next provider
     kEmpty,       // a valid answer without results
 };
 

@@ -23,7 +23,7 @@ namespace cases = web::testing;
 
 constexpr std::array kEffects = {Effect::kCool,      Effect::kExhaust, Effect::kQuarantine,
                                  Effect::kKeyCannot, Effect::kCaller,  Effect::kProvider,
-                                 Effect::kEmpty};
+                                 Effect::kGateway,   Effect::kEmpty};
 constexpr std::array kReaches = {Reach::kKey, Reach::kAccount, Reach::kProvider};
 
 // Nothing that depends on the calendar lasts longer.

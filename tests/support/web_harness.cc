@@ -89,6 +89,7 @@ web::WebConfig harness_config() {
     ConfigLayers layers;
     layers.add_file("harness.toml",
                     "[routing]\nfast = [\"serper\", \"tavily\"]\n"
+                    "[retry]\nmax_retries = 0\n"
                     "[providers.serper.rate]\ntokens = 0\n"
                     "[providers.tavily.rate]\ntokens = 0\n");
     ConfigReader reader(layers);

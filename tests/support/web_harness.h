@@ -30,7 +30,7 @@ std::string tavily_body(std::size_t hits);
 FakeAnswer ok_answer(const io::ClientRequest& request, std::size_t hits = 3);
 FakeAnswer status_answer(int status, std::string body = R"({"message":"no"})");
 
-// The defaults with the fast route serper, tavily, and without rates of calls.
+// The defaults with the fast route serper, tavily, without rates of calls and without retries.
 // A search ends with its last caller, so that leaving shows at once.
 web::WebConfig harness_config();
 

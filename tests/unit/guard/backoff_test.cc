@@ -71,6 +71,8 @@ TEST(BackoffConfig, Reads) {
     EXPECT_TRUE(layers.errors().empty());
     EXPECT_EQ(config.base, 250ms);
     EXPECT_EQ(config.max_retries, 3U);
+    EXPECT_EQ(backoff_delay(config, 2, std::nullopt), 1s);
+    EXPECT_EQ(backoff_delay(config, 2, 3s), 3s);
 }
 
 }  // namespace

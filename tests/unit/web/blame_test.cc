@@ -135,6 +135,7 @@ TEST(Blame, EffectsAndBlame) {
     }
     EXPECT_EQ(blame_of(Effect::kCaller), Blame::kCaller);
     EXPECT_EQ(blame_of(Effect::kProvider), Blame::kProvider);
+    EXPECT_EQ(blame_of(Effect::kGateway), Blame::kGateway);
 }
 
 }  // namespace

@@ -313,6 +313,8 @@ std::string_view name_of(Effect effect) {
             return "caller";
         case Effect::kProvider:
             return "provider";
+        case Effect::kGateway:
+            return "gateway";
         case Effect::kEmpty:
             return "empty";
     }

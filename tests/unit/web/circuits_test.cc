@@ -76,6 +76,20 @@ TEST_F(CircuitsTest, FailuresInARowKeepCallsAway) {
     EXPECT_EQ(h.metrics.counter(kCircuitTrips, {"serper"}).value(), 1.0);
 }
 
+// A proxy that asks for credentials is ours to put right: the next provider is asked, and neither
+// the circuit nor a key suffers.
+TEST_F(CircuitsTest, AProxyWithoutCredentialsIsOurFault) {
+    serper_does([](const io::ClientRequest&) { return test::status_answer(407); });
+    search_times(5);
+    const SearchReply reply = search();
+    EXPECT_EQ(trail(served(reply).attempts),
+              (std::vector<std::string>{"serper:connect_error", "tavily:success"}));
+    EXPECT_EQ(served(reply).attempts[0].blame, Blame::kGateway);
+    EXPECT_EQ(circuit("serper").state, CircuitState::kClosed);
+    EXPECT_EQ(h.key_counts("serper").available, 1u);
+    EXPECT_FALSE(h.sink.contains("key_penalised"));
+}
+
 // When its time is over one call, and not two, finds out whether the provider is back.
 TEST_F(CircuitsTest, OneProbeDecides) {
     serper_does([](const io::ClientRequest&) { return test::status_answer(500); });

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array kEffects = {Effect::kCool,      Effect::kExhaust, Effect::kQuarantine,
                                  Effect::kKeyCannot, Effect::kCaller,  Effect::kProvider,
-                                 Effect::kEmpty};
+                                 Effect::kGateway,   Effect::kEmpty};
 
 Effect effect_named(std::string_view name) {
     for (const Effect effect : kEffects) {

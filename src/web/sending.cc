@@ -1,0 +1,342 @@
+#include "web/sending.h"
+
+#include "guard/backoff.h"
+#include "web/call_end.h"
+#include "web/metrics.h"
+#include "web/pacing.h"
+#include "web/site.h"
+#include "web/skip.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace sluice::web {
+
+namespace {
+
+// Of a provider's answer. Its size is bounded by upstream.max_response_bytes before it gets here.
+constexpr JsonLimits kAnswerLimits{.max_bytes = io::HttpClientConfig::kLargestResponseBytes,
+                                   .max_depth = 64};
+
+// What a call goes out through, as traces name it.
+constexpr std::string_view kDirect = "direct";
+
+void fill_hits(ProviderAnswer& answer, std::string_view provider, const SearchRequest& request) {
+    if (answer.hits.size() > request.max_results) {
+        answer.hits.resize(request.max_results);
+    }
+    std::uint32_t rank = 0;
+    for (Hit& hit : answer.hits) {
+        hit.rank = ++rank;
+        hit.provider = provider;
+        hit.site = site_of(hit.url);
+    }
+}
+
+std::optional<access::Spent> charged(const std::optional<Cost>& cost) {
+    return cost ? std::optional(one_call(*cost)) : std::nullopt;
+}
+
+void count(ProviderState& state, const Attempt& attempt) {
+    state.observe_latency(attempt.latency);
+    state.count(attempt.outcome);
+}
+
+void report(ProviderState& state, guard::CircuitPass& pass, const CallResult& result,
+            bool short_time, Instant now) {
+    if (result.attempt.outcome == Outcome::kCancelled) {
+        state.cut_off(result.attempt.latency);
+    }
+    const auto said = said_about_provider(result, short_time);
+    if (said == guard::CallOutcome::kSuccess) {
+        state.succeeded(pass, result.attempt.latency, now);
+    } else if (said == guard::CallOutcome::kFailure) {
+        state.failed(pass, reason_of(result.attempt), now);
+    }
+}
+
+}  // namespace
+
+Sender::Sender(KeyPool& keys, access::Budgets& budgets, io::HttpClient& http, Clock& clock,
+               const obs::Log& log, obs::Metrics& metrics)
+    : keys_(keys),
+      budgets_(budgets),
+      http_(http),
+      clock_(clock),
+      log_(log),
+      registry_(metrics),
+      reader_(kAnswerLimits) {}
+
+Task<CallResult> Sender::send(Call call, Admission in) {
+    ProviderState& state = call.state();
+    const ProviderSettings& settings = call.settings();
+    const Cost expected = at_price(call.provider().spec(), settings.price,
+                                   call.provider().price(call.plan.sent(call.request)));
+    CallSite site{settings.base_url, clock_.wall_now(), settings.engine_id};
+    std::optional<Try> last;
+    std::vector<Attempt> earlier;
+    std::size_t retries = 0;
+    while (true) {
+        Funds funds = reserve(call, expected, in.lease);
+        if (auto* reserved = std::get_if<access::Reservation>(&funds);
+            reserved != nullptr && !reserved->is_covered()) {
+            if (auto refusal = co_await budgets_.cover(*reserved, call.terms.until)) {
+                funds.emplace<access::BudgetRefusal>(*std::move(refusal));
+            }
+        }
+        const auto* refusal = std::get_if<access::BudgetRefusal>(&funds);
+        if (last) {
+            if (refusal != nullptr || !may_begin(call)) {
+                break;
+            }
+            earlier.push_back(std::move(last->result.attempt));
+        } else if (refusal != nullptr) {
+            co_return no_money(call, std::move(in.lease), *refusal);
+        } else if (!call.terms.has_takers()) {
+            std::move(in.lease).refund();
+            co_return passed_over(state, skip_for_absence());
+        }
+
+        io::ClientRequest request =
+            call.provider().build(call.plan.sent(call.request), in.lease.key(), site);
+        const Instant sent = clock_.now();
+        request.deadline = std::min<Instant>(call.terms.until, sent + settings.timeout);
+        const bool short_time = was_short(request.deadline - sent, settings.timeout);
+        auto& reservation = std::get<access::Reservation>(funds);
+        in.turn->use();
+        reservation.mark_sent();
+        std::optional<guard::Stake::Hold> paid_for(call.terms.stake);
+        const Result<io::ClientResponse> response = co_await http_.send(std::move(request));
+        paid_for.reset();
+
+        const Instant received = clock_.now();
+        last.emplace(judged(call, site.variant, response, in.lease.key()));
+        last->short_time = short_time;
+        Attempt& attempt = last->result.attempt;
+        attempt.waited = std::exchange(in.waited, Millis{});
+        attempt.latency = std::chrono::duration_cast<Millis>(received - sent);
+        attempt.cost = charge_for(last->result, response, call.candidate, expected);
+        count(state, attempt);
+        std::move(reservation).settle(charged(attempt.cost));
+        if (last->never_left) {
+            in.turn->give_back();
+        }
+        if (again_without_option(call, *last, site.variant, in)) {
+            site.variant = BuildVariant::kWithoutOption;
+            continue;
+        }
+        const std::optional<Instant> at = retry_at(call, *last, response, in, retries);
+        if (!at || !co_await wait_to_retry(call, *at, in)) {
+            break;
+        }
+        retries += 1;
+        in.waited = std::chrono::duration_cast<Millis>(clock_.now() - received);
+    }
+    learn(call, *last, in);
+    last->result.earlier = std::move(earlier);
+    co_return std::move(last->result);
+}
+
+bool Sender::may_begin(const Call& call) const {
+    return clock_.now() < call.terms.until && call.terms.has_takers();
+}
+
+Sender::Funds Sender::reserve(const Call& call, const Cost& cost, const KeyLease& lease) {
+    const access::Purchase purchase{call.request.payer, call.state().index(), lease.key().id,
+                                    one_call(cost)};
+    return budgets_.reserve(purchase);
+}
+
+CallResult Sender::no_money(const Call& call, KeyLease lease,
+                            const access::BudgetRefusal& refusal) {
+    CallResult result = passed_over(call.state(), skip_for_budget(refusal));
+    BudgetGap gap;
+    if (refusal.budget) {
+        gap.purse = refusal.budget->purse;
+        gap.resets_at = refusal.resets_at;
+        if (gap.purse == access::Purse::kKey) {
+            result.attempt.key_id = lease.key().id;
+            result.step = Step::kNextKey;  // another one has a budget of its own
+        }
+    }
+    result.attempt.gap = gap;
+    std::move(lease).refund();
+    return result;
+}
+
+Sender::Try Sender::judged(const Call& call, BuildVariant variant,
+                           const Result<io::ClientResponse>& response, const ProviderKey& key) {
+    const Asked asked{call.provider(), call.plan.sent(call.request), key, &call.request.query};
+    Try end;
+    end.by_windows = rest_by_windows(call.provider(), response);
+    end.never_left = never_left(response);
+    CallResult& result = end.result;
+    result.attempt.provider = call.state().name();
+    result.attempt.key_id = key.id;
+    result.attempt.egress = kDirect;
+    result.attempt.status = response.ok() ? response->status : 0;
+    Judgement judgement = response.ok() ? judge(asked, *response, reader_, clock_.wall_now())
+                                        : Judgement(judge_transport_error(response.error()));
+    if (auto* answer = std::get_if<ProviderAnswer>(&judgement)) {
+        result.answer = std::move(*answer);
+        take_answer(result, call, variant);
+        return end;
+    }
+    Verdict& verdict = end.verdict.emplace(std::get<Verdict>(std::move(judgement)));
+    result.attempt.outcome = verdict.outcome;
+    result.attempt.detail = std::move(verdict.detail);
+    if (verdict.outcome == Outcome::kCancelled) {
+        return end;
+    }
+    result.step = step_after(verdict.effect);
+    if (verdict.effect != Effect::kEmpty) {
+        // What could not even be sent is our own doing: a proxy, a URL, a deadline gone by.
+        result.attempt.blame = end.never_left ? Blame::kGateway : blame_of(verdict.effect);
+    }
+    return end;
+}
+
+void Sender::take_answer(CallResult& result, const Call& call, BuildVariant variant) {
+    const ProviderSpec& spec = call.provider().spec();
+    ProviderAnswer& answer = result.answer;
+    call.plan.filter(call.request, answer.hits);
+    fill_hits(answer, spec.name, call.request);
+    answer.constraints = honoured(call.plan, spec, call.request, variant);
+    result.attempt.outcome = answer.empty() ? Outcome::kEmpty : Outcome::kSuccess;
+    result.step = answer.empty() ? Step::kEmpty : Step::kAnswer;
+}
+
+bool Sender::again_without_option(const Call& call, const Try& last, BuildVariant variant,
+                                  Admission& in) {
+    if (!last.verdict || last.verdict->again != Again::kWithoutOption ||
+        variant != BuildVariant::kFull ||
+        !call.provider().sends_option(call.plan.sent(call.request))) {
+        return false;
+    }
+    if (!may_begin(call)) {
+        return false;
+    }
+    const Instant now = clock_.now();
+    std::optional<RateTurn> turn = call.state().rate().take(call.settings().rate, now, now);
+    if (!turn) {
+        return false;
+    }
+    in.turn.emplace(*std::move(turn));
+    return true;
+}
+
+std::optional<Instant> Sender::retry_at(const Call& call, const Try& last,
+                                        const Result<io::ClientResponse>& response,
+                                        const Admission& in, std::size_t retries) {
+    if (retries >= call.terms.retries || !last.verdict || in.pass.is_probe() ||
+        !may_pass_by_itself(*last.verdict, response)) {
+        return std::nullopt;
+    }
+    // Another key comes first, where the key was at fault.
+    if (last.result.step == Step::kNextKey &&
+        std::holds_alternative<std::string>(keys_.peek(call.state().index(), call.tried_keys))) {
+        return std::nullopt;
+    }
+    const Instant now = clock_.now();
+    const Instant at = now + guard::backoff_delay(call.config.retry, retries,
+                                                  asked_wait(*last.verdict, response,
+                                                             last.by_windows, clock_.wall_now()));
+    return at <= call.terms.latest_start(now) ? std::optional(at) : std::nullopt;
+}
+
+Task<bool> Sender::wait_to_retry(const Call& call, Instant at, Admission& in) {
+    ProviderState& state = call.state();
+    if (!call.terms.has_takers() || !co_await wait_until(at)) {
+        co_return false;
+    }
+    // Others were heard meanwhile: what they learned counts.
+    const Instant now = clock_.now();
+    if (!call.terms.has_takers() || state.rests_until(now) || !state.would_enter(now)) {
+        co_return false;
+    }
+    std::optional<RateTurn> turn =
+        state.rate().take(call.settings().rate, now, call.terms.latest_start(now));
+    if (!turn) {
+        state.count_no_turn();
+        co_return false;
+    }
+    if (turn->at() > now) {
+        state.count_wait_for_turn();
+        if (!co_await wait_until(turn->at())) {
+            co_return false;
+        }
+    }
+    in.turn.emplace(*std::move(turn));
+    state.count_retry();
+    co_return true;
+}
+
+// Not Clock::sleep_until(): its exception would pass by what there is to report.
+Task<bool> Sender::wait_until(Instant at) {
+    auto alarm = std::make_shared<Alarm>(co_await boost::asio::this_coro::executor);
+    co_await clock_.wait(std::move(alarm), at);
+    co_return clock_.now() >= at;
+}
+
+void Sender::learn(const Call& call, Try& last, Admission& in) {
+    if (last.by_windows) {
+        note_windows(call, in.lease.key().id, *last.by_windows);
+    }
+    learn_about_key(call, last, std::move(in.lease));
+    report(call.state(), in.pass, last.result, last.short_time, clock_.now());
+}
+
+void Sender::learn_about_key(const Call& call, Try& last, KeyLease lease) {
+    CallResult& result = last.result;
+    if (!last.verdict) {
+        std::move(lease).settle(result.attempt.outcome, last.by_windows);
+        return;
+    }
+    Verdict& verdict = *last.verdict;
+    if (verdict.outcome == Outcome::kCancelled) {
+        return;
+    }
+    ProviderState& state = call.state();
+    const KeysConfig& penalties = call.config.keys;
+    if (verdict.effect == Effect::kCool && state.limits_address(lease.index(), clock_.now())) {
+        verdict.reach = Reach::kProvider;
+    }
+    if (verdict.effect == Effect::kCool && verdict.reach == Reach::kProvider) {
+        state.rest(verdict.penalty.value_or(penalties.default_cooldown), clock_.now());
+        result.step = Step::kNextProvider;
+        result.attempt.blame = Blame::kProvider;
+    }
+    const std::optional<KeyRest> rest = rest_after(verdict, penalties);
+    if (rest) {
+        note_rest(state.name(), lease.key().id, verdict.outcome, *rest);
+    }
+    if (last.never_left) {
+        std::move(lease).refund();
+    } else {
+        std::move(lease).settle(verdict.outcome, longer(rest, last.by_windows));
+    }
+}
+
+void Sender::note_windows(const Call& call, std::string_view key_id, const KeyRest& rest) {
+    if (rest.status == KeyStatus::kExhausted) {
+        note_rest(call.state().name(), key_id, Outcome::kQuotaExhausted, rest);
+    } else {
+        call.state().count_pace();
+    }
+}
+
+void Sender::note_rest(std::string_view provider, std::string_view key_id, Outcome reason,
+                       const KeyRest& rest) {
+    registry_.counter(kKeyPenalised, {std::string(provider), std::string(to_string(reason))}).add();
+    log_.warn("key_penalised", {{"provider", provider},
+                                {"key_id", key_id},
+                                {"status", to_string(rest.status)},
+                                {"reach", rest.reach == Reach::kAccount ? "account" : "key"},
+                                {"reason", to_string(reason)},
+                                {"rest_ms", rest.time}});
+}
+
+}  // namespace sluice::web
