@@ -18,8 +18,8 @@
 namespace sluice::web {
 
 // How long `answer`, which its provider gave at `made_at`, may be served from then on: fresh for
-// config.ttl, or negative_ttl when it has no results, and then as stale, in all no longer than the
-// provider's terms allow.
+// config.ttl, or negative_ttl when it has no results or is degraded, and then as stale, in all no
+// longer than the provider's terms allow.
 guard::Lifetime lifetime_of(const SearchAnswer& answer, Instant made_at, const CacheConfig& config);
 
 // Thread-safe, except where it says otherwise: sharded, each look-up takes one short lock of its

@@ -41,7 +41,8 @@ Task<StrategyResult> run_failover(const SearchWork& work) {
                 break;
         }
         if (run.step == Step::kNextKey && work.clock.now() >= work.deadline) {
-            co_return Failure{deadline_passed(), std::move(trail), {}};
+            Error late = deadline_passed(time_given(work), trail);
+            co_return Failure{std::move(late), std::move(trail), {}};
         }
     }
     if (first_empty == nullptr) {

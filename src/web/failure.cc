@@ -62,6 +62,24 @@ bool payer_has_no_money(const Attempt& attempt) {
                            attempt.gap->purse == access::Purse::kGateway);
 }
 
+// The same call with the same key once more: what it waited before, the provider had asked for.
+bool is_repeated(const Attempt& before, const Attempt& attempt) {
+    return was_sent(before) && was_sent(attempt) && before.provider == attempt.provider &&
+           before.key_id == attempt.key_id;
+}
+
+// In calls, and in waits between two of the same.
+Duration time_of_providers(const std::vector<Attempt>& trail) {
+    Duration sum{};
+    for (std::size_t i = 0; i < trail.size(); ++i) {
+        sum += trail[i].latency;
+        if (i > 0 && is_repeated(trail[i - 1], trail[i])) {
+            sum += trail[i].waited;
+        }
+    }
+    return sum;
+}
+
 // Until the first of the instants that are known.
 class Earliest {
  public:
@@ -205,7 +223,7 @@ bool somebody_unheard(const std::vector<Attempt>& trail) {
 Error nobody_answered(const SearchWork& work, const std::vector<Candidate>& route,
                       const std::vector<Attempt>& trail) {
     if (trail.empty()) {
-        return route.empty() ? nobody_is_enabled() : deadline_passed();
+        return route.empty() ? nobody_is_enabled() : deadline_passed(time_given(work), trail);
     }
     if (all_are(trail, Outcome::kSkippedCapability)) {
         return nobody_can(trail.front());
@@ -227,11 +245,18 @@ Error nobody_answered(const SearchWork& work, const std::vector<Candidate>& rout
     return no_usable_key(trail, first_key_back_in(work, route));
 }
 
-Error deadline_passed() {
-    return {Code::kDeadlineExceeded,
-            Blame::kProvider,
-            "the deadline passed before a provider answered; it is lanes.<lane>.deadline_s",
-            {}};
+Error deadline_passed(Duration given, const std::vector<Attempt>& trail) {
+    const bool is_ours = 2 * time_of_providers(trail) <= given;
+    return {Code::kDeadlineExceeded, is_ours ? Blame::kGateway : Blame::kProvider,
+            is_ours ? "the deadline passed while the search waited for its turn; it is "
+                      "lanes.<lane>.deadline_s"
+                    : "the deadline passed before a provider answered; it is "
+                      "lanes.<lane>.deadline_s",
+            std::nullopt};
+}
+
+Duration time_given(const SearchWork& work) {
+    return work.config->lanes.lane(kind_of(work.request->lane)).deadline;
 }
 
 Error refused_by(const Attempt& attempt) {

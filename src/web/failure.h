@@ -31,8 +31,13 @@ bool somebody_unheard(const std::vector<Attempt>& trail);
 Error nobody_answered(const SearchWork& work, const std::vector<Candidate>& route,
                       const std::vector<Attempt>& trail);
 
-// kDeadlineExceeded.
-Error deadline_passed();
+// kDeadlineExceeded, of a search that was given so much time. The providers' fault when most of it
+// went into calling them, or into waits that their answers asked for; ours when it went into
+// waiting for a place in the lane, a turn or a key.
+Error deadline_passed(Duration given, const std::vector<Attempt>& trail);
+
+// What the lane gives a search from its arrival to its end.
+Duration time_given(const SearchWork& work);
 
 // kQueryRejected: `attempt` is the one that stopped the search.
 Error refused_by(const Attempt& attempt);

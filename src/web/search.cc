@@ -79,6 +79,11 @@ CacheNote note_of(const Found& found, CacheNote note, const CacheConfig& cache, 
     return note;
 }
 
+// Nothing, beside a failure, may be a mistake. Results are results, whoever is missing.
+bool is_worth_keeping(const Found& found) {
+    return !found.degraded || !found.answer->hits().empty() || found.answer->answer();
+}
+
 // A key that is busy is back with the end of a call.
 bool has_usable_key(const KeyCounts& counts) {
     return counts.available + counts.saturated > 0;
@@ -165,6 +170,7 @@ SearchStart Search::answer(SearchRequest request, const access::Credentials& cre
             counters_->fresh[index_of(request.lane)].add();
             Served served;
             served.note = note_of(*cached, CacheFate::kHit);
+            served.degraded = cached->answer->is_degraded();
             served.answer = std::move(cached->answer);
             served.cached = true;
             return SearchReply(std::move(served));
@@ -279,6 +285,7 @@ SearchReply Search::serve_kept(const Missed& missed, AnswerCache::Cached cached,
         counters_->fresh[index_of(lane)].add();
     }
     served.note = note_of(cached, missed.fate);
+    served.degraded = cached.answer->is_degraded();
     served.answer = std::move(cached.answer);
     served.cached = true;
     if (missed.request->trace) {
@@ -314,7 +321,10 @@ Task<Result<Search::SharedResult>> Search::fly(Missed missed, std::shared_ptr<gu
                result);
     // Remembered before anybody is told, so that whoever asks next finds it.
     auto* found = std::get_if<Found>(&result);
-    if (found != nullptr && !found->degraded && stake != nullptr) {
+    if (found != nullptr && found->degraded) {
+        found->answer->mark_degraded();
+    }
+    if (found != nullptr && stake != nullptr && is_worth_keeping(*found)) {
         found->answer->prepare_to_keep(missed.key, config->cache.compress_over_bytes);
         found->stored = cache_.publish(missed.key, found->answer, config->cache, clock_.now());
         if (found->stored && !stake->is_attended()) {

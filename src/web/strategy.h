@@ -70,7 +70,7 @@ struct SearchWork {
 struct Found {
     std::shared_ptr<SearchAnswer> answer;
     std::vector<Attempt> attempts;
-    bool degraded = false;  // something is missing that a provider would have given: not to be kept
+    bool degraded = false;  // something may be missing that a provider would have given
     Millis queued{};        // waited for a place in the lane
     bool stored = false;    // it is in the answer cache now
 };

@@ -176,6 +176,10 @@ class SearchAnswer {
     // No cache holds it for longer; Instant::max(): as long as it likes.
     Instant keep_until() const { return keep_until_; }
 
+    // Somebody who was asked for it failed, and may be missing. To be said before it is shared.
+    void mark_degraded() { degraded_ = true; }
+    bool is_degraded() const { return degraded_; }
+
     // Where a cache will keep it, so that what it costs there can be corrected when its body is
     // made. A body larger than `pack_over` bytes will be kept compressed. Before it is shared.
     void prepare_to_keep(const Sha256& key, std::size_t pack_over);
@@ -202,6 +206,7 @@ class SearchAnswer {
     std::string provider_;
     const Instant made_at_;
     const Instant keep_until_;
+    bool degraded_ = false;
     std::optional<Sha256> cache_key_;
     std::size_t pack_over_ = std::numeric_limits<std::size_t>::max();
     // The fields, until doors_left_ is 0: changed by the last door to render, which nobody renders

@@ -2,6 +2,7 @@
 // what the message tells an operator to do, and that a log line and a metric say so too.
 #include "replies.h"
 #include "support/web_harness.h"
+#include "web/failure.h"
 #include "web/metrics.h"
 
 #include <gtest/gtest.h>
@@ -177,6 +178,29 @@ TEST(DegradedTest, EmptyBesideAFailure) {
         return test::ok_answer(request, is_serper(request) ? 0 : 3);
     });
     EXPECT_EQ(served(h.search(h.request("a"))).answer->hits().size(), 3U);
+}
+
+// Whose fault a deadline is: the providers' when their calls, and the waits that they asked for,
+// took most of the time, and ours when it went by in a queue, for a turn or for a key.
+TEST(DegradedTest, ADeadlineIsTheFaultOfWhoTookTheTime) {
+    const auto tried = [](std::string key, Millis waited, Millis latency) {
+        Attempt attempt;
+        attempt.provider = "serper";
+        attempt.key_id = std::move(key);
+        attempt.egress = "direct";
+        attempt.waited = waited;
+        attempt.latency = latency;
+        return attempt;
+    };
+    EXPECT_EQ(deadline_passed(10s, {}).blame, Blame::kGateway);
+    EXPECT_EQ(deadline_passed(10s, {tried("a", 0ms, 6000ms)}).blame, Blame::kProvider);
+    EXPECT_EQ(deadline_passed(10s, {tried("a", 0ms, 1000ms)}).blame, Blame::kGateway);
+    EXPECT_EQ(deadline_passed(10s, {tried("a", 6000ms, 1000ms)}).blame, Blame::kGateway);
+    EXPECT_EQ(deadline_passed(10s, {tried("a", 0ms, 1000ms), tried("b", 6000ms, 1000ms)}).blame,
+              Blame::kGateway);
+    EXPECT_EQ(deadline_passed(10s, {tried("a", 0ms, 1000ms), tried("a", 6000ms, 1000ms)}).blame,
+              Blame::kProvider);
+    EXPECT_EQ(deadline_passed(10s, {}).code, Code::kDeadlineExceeded);
 }
 
 // An outage does not fill the log: a few lines a minute, which say how many are missing.

@@ -109,14 +109,32 @@ TEST_F(MergeTest, SlowOneIsNotWaitedForLonger) {
     expect_nothing_left();
 }
 
-// One failed: what the other has is served, and said not to be everything. It is not remembered as
-// if it were.
+// One failed: what the other has is served, and said not to be everything. It is remembered for a
+// short time only, so that who asks again pays for a dead provider now and then, not each time.
 TEST_F(MergeTest, OneFailureIsDegraded) {
     upstream([](const io::ClientRequest&) { return test::status_answer(500); },
              [](const io::ClientRequest& request) { return test::ok_answer(request); });
     const SearchReply reply = h.search(merged());
     EXPECT_TRUE(served(reply).degraded);
     EXPECT_EQ(served(reply).answer->hits().size(), 3u);
+    const std::size_t calls = h.http.calls();
+    const Millis kept = h.web.config()->cache.negative_ttl;
+    h.clock.advance(kept - 1ms);
+    const SearchReply again = h.search(merged());
+    EXPECT_TRUE(served(again).cached);
+    EXPECT_FALSE(served(again).stale);
+    EXPECT_TRUE(served(again).degraded);
+    EXPECT_EQ(h.http.calls(), calls);
+    h.clock.advance(1ms);
+    EXPECT_FALSE(served(h.search(merged())).cached);
+}
+
+// Nothing beside a failure may be a mistake: that is not remembered.
+TEST_F(MergeTest, EmptyBesideAFailureIsNotKept) {
+    upstream([](const io::ClientRequest&) { return test::status_answer(500); },
+             [](const io::ClientRequest& request) { return test::ok_answer(request, 0); });
+    const SearchReply reply = h.search(merged());
+    EXPECT_TRUE(served(reply).degraded);
     EXPECT_EQ(h.web.purge_cache().answers, 0u);
 }
 
