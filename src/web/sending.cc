@@ -89,7 +89,7 @@ Task<CallResult> Sender::send(Call call, Admission in) {
         }
         const auto* refusal = std::get_if<access::BudgetRefusal>(&funds);
         if (last) {
-            if (refusal != nullptr || !may_begin(call)) {
+            if (refusal != nullptr || !may_begin(call, in)) {
                 break;
             }
             earlier.push_back(std::move(last->result.attempt));
@@ -140,8 +140,13 @@ Task<CallResult> Sender::send(Call call, Admission in) {
     co_return std::move(last->result);
 }
 
-bool Sender::may_begin(const Call& call) const {
-    return clock_.now() < call.terms.until && call.terms.has_takers();
+bool Sender::may_begin(const Call& call, const Admission& in) const {
+    const Instant now = clock_.now();
+    const ProviderState& state = call.state();
+    // Others were heard meanwhile: what they learned counts. A probe has its leave.
+    const bool has_leave = in.pass.is_probe() || state.would_enter(now);
+    return now < call.terms.until && call.terms.has_takers() && has_leave &&
+           !state.rests_until(now);
 }
 
 Sender::Funds Sender::reserve(const Call& call, const Cost& cost, const KeyLease& lease) {
@@ -216,7 +221,7 @@ bool Sender::again_without_option(const Call& call, const Try& last, BuildVarian
         !call.provider().sends_option(call.plan.sent(call.request))) {
         return false;
     }
-    if (!may_begin(call)) {
+    if (!may_begin(call, in)) {
         return false;
     }
     const Instant now = clock_.now();
@@ -252,11 +257,10 @@ Task<bool> Sender::wait_to_retry(const Call& call, Instant at, Admission& in) {
     if (!call.terms.has_takers() || !co_await wait_until(at)) {
         co_return false;
     }
-    // Others were heard meanwhile: what they learned counts.
-    const Instant now = clock_.now();
-    if (!call.terms.has_takers() || state.rests_until(now) || !state.would_enter(now)) {
+    if (!may_begin(call, in)) {
         co_return false;
     }
+    const Instant now = clock_.now();
     std::optional<RateTurn> turn =
         state.rate().take(call.settings().rate, now, call.terms.latest_start(now));
     if (!turn) {

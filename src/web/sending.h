@@ -85,8 +85,8 @@ class Sender {
     // What is left of `result.answer` for the caller, and what that makes of the attempt.
     static void take_answer(CallResult& result, const Call& call, BuildVariant variant);
 
-    // Whether one more try is in time and wanted.
-    bool may_begin(const Call& call) const;
+    // Whether one more try is in time, wanted, and let through by the provider's circuit and rests.
+    bool may_begin(const Call& call, const Admission& in) const;
     // Takes a turn for the same call without the option that it was refused for.
     bool again_without_option(const Call& call, const Try& last, BuildVariant variant,
                               Admission& in);
