@@ -79,45 +79,6 @@ std::optional<guard::CallOutcome> said_about_provider(const CallResult& result, 
     return guard::CallOutcome::kFailure;
 }
 
-bool never_left(const Result<io::ClientResponse>& response) {
-    return !response.ok() && response.error().blame == Blame::kGateway;
-}
-
-std::optional<Cost> charge_for(const CallResult& result, const Result<io::ClientResponse>& response,
-                               Candidate candidate, const Cost& expected) {
-    switch (result.attempt.outcome) {
-        case Outcome::kSuccess:
-        case Outcome::kEmpty:
-            if (!response.ok() || response->status >= 300) {
-                return std::nullopt;  // emptiness that an error told of
-            }
-            if (result.answer.cost) {
-                return at_price(candidate.state->provider().spec(), candidate.settings->price,
-                                *result.answer.cost);
-            }
-            return expected;
-        case Outcome::kUnparseable:
-            return expected;
-        case Outcome::kTimeout:
-        case Outcome::kCancelled:
-            return never_left(response) ? std::nullopt : std::optional(expected);
-        case Outcome::kRateLimited:
-        case Outcome::kAuthFailed:
-        case Outcome::kQuotaExhausted:
-        case Outcome::kPlanLimit:
-        case Outcome::kConnectError:
-        case Outcome::kServerError:
-        case Outcome::kBadRequest:
-        case Outcome::kBlocked:
-        case Outcome::kSkippedCircuit:
-        case Outcome::kSkippedNoKey:
-        case Outcome::kSkippedCapability:
-        case Outcome::kSkippedBudget:
-            return std::nullopt;
-    }
-    SLUICE_ASSERT(false && "an Outcome outside its enumeration");
-}
-
 std::string reason_of(const Attempt& attempt) {
     std::string reason(to_string(attempt.outcome));
     if (attempt.status != 0) {

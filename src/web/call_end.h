@@ -1,8 +1,7 @@
-// What the end of one try says: about its key, about its provider, about money, and whether the
+// What the end of one try says: about its key, about its provider, and whether the
 // same call is worth making again. Pure.
 #pragma once
 
-#include "access/spending.h"
 #include "base/result.h"
 #include "guard/circuit.h"
 #include "io/http_client.h"
@@ -10,7 +9,6 @@
 #include "web/config.h"
 #include "web/key_runtime.h"
 #include "web/provider.h"
-#include "web/route.h"
 #include "web/types.h"
 #include "web/verdict.h"
 
@@ -18,9 +16,6 @@
 #include <string>
 
 namespace sluice::web {
-
-// Whether the call was given up on our side, so that the provider does not know of it.
-bool never_left(const Result<io::ClientResponse>& response);
 
 Step step_after(Effect effect);
 
@@ -36,11 +31,6 @@ bool was_short(Duration given, Millis timeout);
 
 // What a call says about its provider, as far as it says anything.
 std::optional<guard::CallOutcome> said_about_provider(const CallResult& result, bool short_time);
-
-// What the provider charges for a call that ended so; nothing when it charges nothing. An answer is
-// paid for, one that nobody could read too. Who gave up waiting can't know, so that counts as paid.
-std::optional<Cost> charge_for(const CallResult& result, const Result<io::ClientResponse>& response,
-                               Candidate candidate, const Cost& expected);
 
 // Whether the same call with the same key may fare better in a while: it met an overloaded
 // provider (502, 503, 504), or a limit of its rate (429). Such a try costs nothing.

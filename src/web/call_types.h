@@ -45,8 +45,9 @@ enum class Patience : std::uint8_t { kPassOver, kWaitForKey };
 struct CallTerms {
     Instant until{};  // the attempt's share of the time
     Patience patience = Patience::kPassOver;
-    guard::Stake* stake = nullptr;  // held while a call is under way; may be null
-    std::size_t retries = 0;        // how often the same call may be made again after a wait
+    guard::Stake* stake =
+        nullptr;              // held while a call is under way; may be null; outlives the call
+    std::size_t retries = 0;  // how often the same call may be made again after a wait
 
     // Whether anybody still waits for what a call would bring.
     bool has_takers() const { return stake == nullptr || stake->is_attended(); }

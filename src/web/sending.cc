@@ -2,6 +2,7 @@
 
 #include "guard/backoff.h"
 #include "web/call_end.h"
+#include "web/charge.h"
 #include "web/metrics.h"
 #include "web/pacing.h"
 #include "web/site.h"
@@ -118,7 +119,9 @@ Task<CallResult> Sender::send(Call call, Admission in) {
         Attempt& attempt = last->result.attempt;
         attempt.waited = std::exchange(in.waited, Millis{});
         attempt.latency = std::chrono::duration_cast<Millis>(received - sent);
-        attempt.cost = charge_for(last->result, response, call.candidate, expected);
+        const EndedCall ended{call.provider().spec(), settings.price,           response,
+                              attempt.outcome,        last->result.answer.cost, expected};
+        attempt.cost = charge_for(ended);
         count(state, attempt);
         std::move(reservation).settle(charged(attempt.cost));
         if (last->never_left) {
