@@ -127,6 +127,9 @@ class KeyRuntime {
     // Ends a reservation. Does not wait: where state is shared it travels on its own.
     virtual void settle(KeyIndex key, const KeySettlement& settlement) = 0;
 
+    // Whether the key was told to rest and still does, as far as this process knows: for who holds
+    // it and means to use it once more.
+    virtual bool rests(KeyIndex key) const = 0;
     // Back to available, whatever it rests for; a quota of ours that is used up stays so.
     virtual void clear_rest(KeyIndex key) = 0;
 

@@ -372,6 +372,10 @@ void MemoryKeyRuntime::rest_one(KeyIndex key, KeyStatus status, Instant until, I
     place(key, now);
 }
 
+bool MemoryKeyRuntime::rests(KeyIndex key) const {
+    return slots_[key].rest_until > clock_.now();
+}
+
 void MemoryKeyRuntime::clear_rest(KeyIndex key) {
     unplace(key);
     slots_[key].rest_until = Instant::min();

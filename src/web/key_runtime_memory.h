@@ -30,6 +30,7 @@ class MemoryKeyRuntime final : public KeyRuntime {
     PickStart pick(ProviderIndex provider, std::span<const KeyIndex> tried) override;
     Pick peek(ProviderIndex provider, std::span<const KeyIndex> tried) override;
     void settle(KeyIndex key, const KeySettlement& settlement) override;
+    bool rests(KeyIndex key) const override;
     void clear_rest(KeyIndex key) override;
     KeyCounts counts(ProviderIndex provider) override;
     std::optional<Instant> back_at(ProviderIndex provider) override;

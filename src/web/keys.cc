@@ -82,6 +82,11 @@ void KeyLease::refund() && {
     give_back(KeySettlement{KeySettlement::Call::kNotMade, {}, {}});
 }
 
+bool KeyLease::rests() const {
+    SLUICE_ASSERT(shelf_ != nullptr);
+    return shelf_->runtime->rests(index_);
+}
+
 void KeyLease::give_back(const KeySettlement& settlement) {
     SLUICE_ASSERT(shelf_ != nullptr);
     const std::shared_ptr<detail::KeyShelf> shelf = std::exchange(shelf_, nullptr);

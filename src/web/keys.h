@@ -42,6 +42,9 @@ class KeyLease {
     // What to pass as tried in the next lease of the same request.
     KeyIndex index() const { return index_; }
 
+    // Whether others learned meanwhile that the key has to rest.
+    bool rests() const;
+
     // Gives the key back with what was learned. A rest may reach the whole account.
     void settle(Outcome outcome, std::optional<KeyRest> rest = {}) &&;
     // Nothing was sent: the quota gets the call back.

@@ -149,7 +149,7 @@ bool Sender::may_begin(const Call& call, const Admission& in) const {
     // Others were heard meanwhile: what they learned counts. A probe has its leave.
     const bool has_leave = in.pass.is_probe() || state.would_enter(now);
     return now < call.terms.until && call.terms.has_takers() && has_leave &&
-           !state.rests_until(now);
+           !state.rests_until(now) && !in.lease.rests();
 }
 
 Sender::Funds Sender::reserve(const Call& call, const Cost& cost, const KeyLease& lease) {

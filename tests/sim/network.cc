@@ -262,7 +262,7 @@ FakeAnswer Network::lie(Call& call) {
     call.effect = Effect::kProvider;
     call.outcome = Outcome::kUnparseable;
     FakeAnswer answer;
-    switch (random_.below(10)) {
+    switch (random_.below(11)) {
         case 0:
             answer = test::status_answer(200, "{\"organic\": [{\"title\": \"cut o");
             break;
@@ -286,6 +286,11 @@ FakeAnswer Network::lie(Call& call) {
             break;
         case 7:
             answer = test::status_answer(599, "{\"organic\": 18446744073709551616}");
+            break;
+        case 8:
+            answer = test::status_answer(407, "");
+            call.effect = Effect::kGateway;
+            call.outcome = Outcome::kConnectError;
             break;
         default: {
             static constexpr std::array<std::string_view, 6> kNonsense = {
