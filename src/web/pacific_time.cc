@@ -12,9 +12,11 @@ constexpr hours kDaylight{7};
 
 bool is_daylight(WallTime time) {
     const year in = year_month_day(floor<days>(time)).year();
-    const WallTime begins = sys_days(in / March / Sunday[2]) + hours(2) + kStandard;
-    const WallTime ends = sys_days(in / November / Sunday[1]) + hours(2) + kDaylight;
-    return time >= begins && time < ends;
+    // In whole hours, since the end of the last year that WallTime reaches is beyond it.
+    const sys_time<hours> hour = floor<hours>(time);
+    const sys_time<hours> begins = sys_days(in / March / Sunday[2]) + hours(2) + kStandard;
+    const sys_time<hours> ends = sys_days(in / November / Sunday[1]) + hours(2) + kDaylight;
+    return hour >= begins && hour < ends;
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ class Sequence {
             EXPECT_LE(calls, kTokenCalls) << who.first;
         }
         for (const Period period : kEachPeriod) {
-            const Spent& figure = harness_->budgets->provider(0).spent[index_of(period)];
+            const Spent figure = harness_->budgets->provider(0).spent[index_of(period)];
             EXPECT_GE(figure.calls, 0);
             EXPECT_GE(figure.micro_usd, 0);
         }
