@@ -16,6 +16,7 @@ constexpr std::size_t kMaxKeptStatements = 128;
 constexpr Millis kBusyRetryAfter{1'000};
 // While a file is opened its first opener may be switching it to WAL or migrating it.
 constexpr Millis kOpenBusyTimeout{10'000};
+constexpr Millis kWalRetryDelay{5};  // between tries to change the mode of a fresh file
 // What is left of the WAL file after a checkpoint is cut to this.
 constexpr const char* kConfiguration =
     "PRAGMA journal_size_limit = 16777216;"
@@ -334,14 +335,31 @@ Status SqliteConnection::configure(const SqliteOptions& options) {
     const bool full = options.synchronous == SqliteOptions::Synchronous::kFull;
     TRY_STATUS(execute(full ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL"));
 
-    TRY(auto mode, query("PRAGMA journal_mode = WAL"));
-    TRY(const bool answered, mode.next());
-    if (!answered || mode.text(0) != "wal") {
-        return gateway_error(
-            Code::kUnavailable,
-            "database " + path() + ": its file system does not support WAL: use a local disk");
+    return switch_to_wal();
+}
+
+// Of several connections that find a fresh file at once SQLite lets one change its mode and refuses
+// the others without waiting, whatever the busy timeout is.
+Status SqliteConnection::switch_to_wal() {
+    for (Millis waited{0};; waited += kWalRetryDelay) {
+        Result<SqliteStatement> mode = query("PRAGMA journal_mode = WAL");
+        const Result<bool> answered = mode.ok() ? mode->next() : Result<bool>(mode.error());
+        if (answered.ok() && *answered && mode->text(0) == "wal") {
+            return {};
+        }
+        const bool is_busy = !answered.ok() && answered.error().retry_after.has_value();
+        if (!answered.ok() && !is_busy) {
+            return answered.error();
+        }
+        if (waited >= kOpenBusyTimeout) {
+            return is_busy ? answered.error()
+                           : gateway_error(Code::kUnavailable,
+                                           "database " + path() +
+                                               ": its file system does not support WAL: use a "
+                                               "local disk");
+        }
+        sqlite3_sleep(static_cast<int>(kWalRetryDelay.count()));
     }
-    return {};
 }
 
 Status SqliteConnection::migrate(SqliteSchema schema) {

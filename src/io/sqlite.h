@@ -164,6 +164,7 @@ class SqliteConnection {
  private:
     explicit SqliteConnection(std::unique_ptr<detail::SqliteHandle> handle);
     Status configure(const SqliteOptions& options);
+    Status switch_to_wal();
     Status migrate(SqliteSchema schema);
 
     std::unique_ptr<detail::SqliteHandle> handle_;
