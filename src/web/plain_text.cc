@@ -76,6 +76,11 @@ std::string many_lines(std::string_view text, std::size_t max_bytes) {
     return std::string(trim(out));
 }
 
+std::optional<std::string> answer_text(std::string_view text) {
+    std::string lines = many_lines(text, kMaxAnswerBytes);
+    return lines.empty() ? std::nullopt : std::optional(std::move(lines));
+}
+
 std::optional<std::string> usable_url(std::string_view text) {
     const std::string_view url = trim(text);
     if (url.size() > kMaxUrlBytes || !is_valid_utf8(url) ||

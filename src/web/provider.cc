@@ -78,6 +78,15 @@ std::vector<std::string_view> provider_names() {
     return names;
 }
 
+io::ClientRequest json_post(const CallSite& site, std::string_view path, std::string body) {
+    io::ClientRequest call;
+    call.method = io::Method::kPost;
+    call.url.append(site.base_url).append(path);
+    call.headers = {{"Accept", "application/json"}, {"Content-Type", "application/json"}};
+    call.body = std::move(body);
+    return call;
+}
+
 const Provider* find_provider(std::string_view name) {
     for (const Provider* provider : all_providers()) {
         if (provider->spec().name == name) {

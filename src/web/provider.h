@@ -192,6 +192,9 @@ Cost cost_of(const ProviderSpec& spec, std::int64_t units);
 // The same for the number that an answer names as its charge; nothing when it is none, or absurd.
 std::optional<Cost> charged(const ProviderSpec& spec, const std::optional<JsonValue>& units);
 
+// A POST of a JSON body to `path` of the provider's base URL, without its credentials. For build().
+io::ClientRequest json_post(const CallSite& site, std::string_view path, std::string body);
+
 // Every provider of this binary, in the order of web/providers/all.cc. They live as long as the
 // process.
 const std::vector<const Provider*>& all_providers();

@@ -219,12 +219,8 @@ class Exa final : public Provider {
 
     io::ClientRequest build(const SearchRequest& request, const ProviderKey& key,
                             const CallSite& site) const override {
-        io::ClientRequest call;
-        call.method = io::Method::kPost;
-        call.url = std::string(site.base_url) + "/search";
-        call.headers = {{"Accept", "application/json"}, {"Content-Type", "application/json"}};
+        io::ClientRequest call = json_post(site, "/search", request_body(request, site.wall_now));
         call.secret_headers.emplace_back("x-api-key", key.secret);
-        call.body = request_body(request, site.wall_now);
         return call;
     }
 
@@ -244,10 +240,7 @@ class Exa final : public Provider {
             std::ranges::for_each(answer.hits, [](Hit& hit) { hit.content.clear(); });
         }
         if (request.want_answer) {
-            std::string text = many_lines(body.string_at("output", "content"), kMaxAnswerBytes);
-            if (!text.empty()) {
-                answer.answer = std::move(text);
-            }
+            answer.answer = answer_text(body.string_at("output", "content"));
         }
         answer.cost = read_cost(body);
         return answer;

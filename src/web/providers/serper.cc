@@ -128,8 +128,7 @@ RawHit read_item(const JsonValue& item) {
 
 std::optional<std::string> read_answer(const JsonValue& body) {
     for (const std::string_view member : {"answer", "snippet"}) {
-        std::string text = many_lines(body.string_at("answerBox", member), kMaxAnswerBytes);
-        if (!text.empty()) {
+        if (auto text = answer_text(body.string_at("answerBox", member))) {
             return text;
         }
     }
@@ -168,13 +167,10 @@ class Serper final : public Provider {
 
     io::ClientRequest build(const SearchRequest& request, const ProviderKey& key,
                             const CallSite& site) const override {
-        io::ClientRequest call;
-        call.method = io::Method::kPost;
-        call.url =
-            std::string(site.base_url) + (request.topic == Topic::kNews ? "/news" : "/search");
-        call.headers = {{"Accept", "application/json"}, {"Content-Type", "application/json"}};
+        io::ClientRequest call =
+            json_post(site, request.topic == Topic::kNews ? "/news" : "/search",
+                      request_body(request, site.variant));
         call.secret_headers.emplace_back("X-API-KEY", key.secret);
-        call.body = request_body(request, site.variant);
         return call;
     }
 

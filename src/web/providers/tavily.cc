@@ -153,14 +153,10 @@ class Tavily final : public Provider {
 
     io::ClientRequest build(const SearchRequest& request, const ProviderKey& key,
                             const CallSite& site) const override {
-        io::ClientRequest call;
-        call.method = io::Method::kPost;
-        call.url = std::string(site.base_url) + "/search";
-        call.headers = {{"Accept", "application/json"}, {"Content-Type", "application/json"}};
+        io::ClientRequest call = json_post(site, "/search", request_body(request));
         std::string credentials = "Bearer ";
         credentials += key.secret.reveal();
         call.secret_headers.emplace_back("Authorization", Secret(std::move(credentials)));
-        call.body = request_body(request);
         return call;
     }
 
@@ -178,10 +174,7 @@ class Tavily final : public Provider {
         answer.hits = *std::move(hits);
         answer.cost = charged(kSpec, body.find("usage", "credits"));
         if (request.want_answer) {
-            std::string text = many_lines(body.string_at("answer"), kMaxAnswerBytes);
-            if (!text.empty()) {
-                answer.answer = std::move(text);
-            }
+            answer.answer = answer_text(body.string_at("answer"));
         }
         return answer;
     }

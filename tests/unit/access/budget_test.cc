@@ -299,7 +299,10 @@ TEST(Budgets, AReservationMayOutliveThem) {
     BudgetHarness h;
     auto late = h.reserve({});
     h.stop();
+    EXPECT_EQ(h.metrics.gauge(kBudgetReservations).value(), 1);
     std::move(std::get<Reservation>(late)).settle(Spent{1, 1, 1});
+    EXPECT_EQ(h.metrics.gauge(kBudgetReservations).value(), 0);
+    EXPECT_EQ(h.metrics.counter(kSpendUnits, {"serper"}).value(), 1);
 }
 
 }  // namespace

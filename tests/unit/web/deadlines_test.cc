@@ -15,11 +15,6 @@ using namespace std::chrono_literals;
 using test::FakeAnswer;
 using test::WebHarness;
 
-FakeAnswer after(Duration delay, FakeAnswer answer) {
-    answer.delay = delay;
-    return answer;
-}
-
 // One place in the fast lane.
 WebConfig narrow() {
     WebConfig config = test::harness_config();

@@ -8,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -18,13 +17,6 @@ namespace {
 using namespace std::chrono_literals;
 using test::FakeAnswer;
 using test::WebHarness;
-
-using Act = std::function<FakeAnswer(const io::ClientRequest&)>;
-
-FakeAnswer after(Duration delay, FakeAnswer answer) {
-    answer.delay = delay;
-    return answer;
-}
 
 class HedgeTest : public testing::Test {
  protected:

@@ -1,7 +1,6 @@
 // How a change of the store comes into force, and what holds while the store is away.
 #include "web/key_watch.h"
 
-#include "base/random.h"
 #include "support/fake_key_store.h"
 #include "support/run_task.h"
 #include "support/web_harness.h"
@@ -11,19 +10,14 @@
 #include <boost/asio/co_spawn.hpp>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <chrono>
-#include <map>
-#include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace sluice::web {
 namespace {
 
 using namespace std::chrono_literals;
-using test::FakeAnswer;
 using test::WebHarness;
 
 class KeyWatchTest : public testing::Test {
@@ -143,99 +137,6 @@ TEST_F(KeyWatchTest, AWindowOutlivesTheProcess) {
     EXPECT_EQ(next.key_counts("serper"), KeyCounts{.exhausted = 1});
     next.clock.advance(10min);
     EXPECT_EQ(next.key_counts("serper"), KeyCounts{.available = 1});
-}
-
-// Two hundred searches at once over ten keys: no key ever carries more calls than it may, and each
-// makes its share of them, within a tenth.
-TEST(KeysUnderLoadTest, ParallelSearchesSpreadOverTheKeys) {
-    ConfigLayers layers;
-    layers.add_file("load.toml", R"(
-[routing]
-fast = ["serper"]
-[lanes.fast]
-concurrency = 200
-[keys]
-max_in_flight = 25
-[providers.serper.rate]
-tokens = 100000
-interval_s = 1
-)");
-    ConfigReader reader(layers);
-    WebHarness h(WebConfig::read(reader));
-    for (int i = 0; i < 10; ++i) {
-        h.add_key("serper", "serper-key-number-" + std::to_string(i));
-    }
-    std::map<std::string, int> made;
-    SeededRandom random(3);
-    h.http.set_responder([&](const io::ClientRequest& request) {
-        const std::string key(request.secret_headers.at(0).second.reveal());
-        made[key] += 1;
-        FakeAnswer answer = test::ok_answer(request);
-        answer.delay = Millis(200 + static_cast<std::int64_t>(random.below(800)));
-        return answer;
-    });
-    std::vector<std::shared_ptr<WebHarness::Client>> clients;
-    for (int i = 0; i < 200; ++i) {
-        clients.push_back(h.start(h.request("query " + std::to_string(i))));
-    }
-    h.run();
-    const KeyCounts busy = h.key_counts("serper");
-    EXPECT_EQ(busy.in_flight, 200u);
-    for (std::uint32_t most_now = 0; h.key_counts("serper").in_flight > 0; h.run_for(50ms)) {
-        for (const KeyReport& report : test::run_task(h.io, h.clock, h.keys.report())) {
-            most_now = std::max(most_now, report.health.in_flight);
-        }
-        ASSERT_LE(most_now, 25u);
-    }
-    for (const auto& client : clients) {
-        ASSERT_TRUE(client->reply);
-        EXPECT_TRUE(std::holds_alternative<Served>(*client->reply));
-    }
-    ASSERT_EQ(made.size(), 10u);
-    for (const auto& [key, calls] : made) {
-        EXPECT_NEAR(calls, 20, 2) << key;
-    }
-    EXPECT_EQ(h.key_counts("serper").in_flight, 0u);
-}
-
-// A bound on calls at once holds however many ask: the rest is turned away, and nothing leaks.
-TEST(KeysUnderLoadTest, BoundsHoldWhenMoreAskThanMayCall) {
-    ConfigLayers layers;
-    layers.add_file("load.toml", R"(
-[routing]
-fast = ["serper"]
-[lanes.fast]
-concurrency = 200
-[keys]
-max_in_flight = 5
-[providers.serper.rate]
-tokens = 100000
-interval_s = 1
-)");
-    ConfigReader reader(layers);
-    WebHarness h(WebConfig::read(reader));
-    for (int i = 0; i < 10; ++i) {
-        h.add_key("serper", "serper-key-number-" + std::to_string(i));
-    }
-    h.http.set_responder([&](const io::ClientRequest& request) {
-        FakeAnswer answer = test::ok_answer(request);
-        answer.delay = 500ms;
-        return answer;
-    });
-    std::vector<std::shared_ptr<WebHarness::Client>> clients;
-    for (int i = 0; i < 200; ++i) {
-        clients.push_back(h.start(h.request("query " + std::to_string(i))));
-    }
-    h.run();
-    EXPECT_EQ(h.key_counts("serper"), (KeyCounts{.saturated = 10, .in_flight = 50}));
-    h.run_for(10s);
-    int served = 0;
-    for (const auto& client : clients) {
-        ASSERT_TRUE(client->reply);
-        served += std::holds_alternative<Served>(*client->reply) ? 1 : 0;
-    }
-    EXPECT_EQ(served, 50);
-    EXPECT_EQ(h.key_counts("serper"), KeyCounts{.available = 10});
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,13 +16,6 @@ namespace {
 using namespace std::chrono_literals;
 using test::FakeAnswer;
 using test::WebHarness;
-
-using Act = std::function<FakeAnswer(const io::ClientRequest&)>;
-
-FakeAnswer after(Duration delay, FakeAnswer answer) {
-    answer.delay = delay;
-    return answer;
-}
 
 FakeAnswer stalled() {
     FakeAnswer answer;

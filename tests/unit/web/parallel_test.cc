@@ -1,4 +1,5 @@
 // Many searches at once: what is shared, what is bounded, and how evenly keys wear.
+#include "base/random.h"
 #include "replies.h"
 #include "support/web_harness.h"
 
@@ -8,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace sluice::web {
@@ -54,8 +56,10 @@ TEST(ParallelSearches, SpreadOverTheKeysWithinTheirBounds) {
         std::map<std::string, std::size_t> calls;
         std::map<std::string, std::size_t> at_once;
         std::size_t most = 0;
+        SeededRandom random(3);
         h.http.set_responder([&](const io::ClientRequest& request) {
-            FakeAnswer answer = after_a_while(request);
+            FakeAnswer answer = test::ok_answer(request);
+            answer.delay = Millis(200 + static_cast<std::int64_t>(random.below(800)));
             const std::string key = secret_of(request);
             calls[key] += 1;
             at_once[key] += 1;
@@ -67,7 +71,10 @@ TEST(ParallelSearches, SpreadOverTheKeysWithinTheirBounds) {
         for (std::size_t i = 0; i < kDistinct; ++i) {
             clients.push_back(h.start(h.request("distinct " + std::to_string(i))));
         }
-        h.run_for(1s);
+        h.run();
+        EXPECT_EQ(h.key_counts("serper").in_flight, kDistinct);
+        h.run_for(2s);
+        EXPECT_EQ(h.key_counts("serper").in_flight, 0U);
         for (const auto& client : clients) {
             ASSERT_TRUE(client->reply.has_value());
             EXPECT_FALSE(served(*client->reply).cached);
@@ -99,11 +106,18 @@ TEST(ParallelSearches, FullKeysTakeNoMore) {
     }
     h.run();
     EXPECT_EQ(h.http.calls(), 3 * kKeys);
+    EXPECT_EQ(h.key_counts("serper"), (KeyCounts{.saturated = 10, .in_flight = 30}));
     for (const auto& [key, count] : calls) {
         EXPECT_EQ(count, 3U);
     }
     h.run_for(30s);
-    EXPECT_EQ(h.key_counts("serper").in_flight, 0U);
+    std::size_t answered = 0;
+    for (const auto& client : clients) {
+        ASSERT_TRUE(client->reply.has_value());
+        answered += std::holds_alternative<Served>(*client->reply) ? 1 : 0;
+    }
+    EXPECT_EQ(answered, 3 * kKeys);
+    EXPECT_EQ(h.key_counts("serper"), KeyCounts{.available = 10});
 }
 
 // A crowd that asks the same, which nobody asked before, costs one call, and all get its answer.

@@ -2,10 +2,12 @@
 #pragma once
 
 #include "io/http_client.h"
+#include "support/fake_http_client.h"
 #include "web/search.h"
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -14,6 +16,14 @@ namespace sluice::web {
 
 inline bool is_serper(const io::ClientRequest& request) {
     return request.url.find("serper") != std::string::npos;
+}
+
+// What a provider does when it is asked.
+using Act = std::function<test::FakeAnswer(const io::ClientRequest&)>;
+
+inline test::FakeAnswer after(Duration delay, test::FakeAnswer answer) {
+    answer.delay = delay;
+    return answer;
 }
 
 // The answer; a test that expected one fails when it is an error.
