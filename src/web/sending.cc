@@ -8,6 +8,9 @@
 #include "web/site.h"
 #include "web/skip.h"
 
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/this_coro.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -15,6 +18,8 @@
 #include <utility>
 
 namespace sluice::web {
+
+namespace asio = boost::asio;
 
 namespace {
 
@@ -89,14 +94,17 @@ Task<CallResult> Sender::send(Call call, Admission in) {
             }
         }
         const auto* refusal = std::get_if<access::BudgetRefusal>(&funds);
+        // Waits end by cancellation without a word.
+        const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
+        const bool is_cancelled = cancellation.cancelled() != asio::cancellation_type::none;
         if (last) {
-            if (refusal != nullptr || !may_begin(call, in)) {
+            if (refusal != nullptr || is_cancelled || !may_begin(call, in)) {
                 break;
             }
             earlier.push_back(std::move(last->result.attempt));
         } else if (refusal != nullptr) {
             co_return no_money(call, std::move(in.lease), *refusal);
-        } else if (!call.terms.has_takers()) {
+        } else if (is_cancelled || !call.terms.has_takers()) {
             std::move(in.lease).refund();
             co_return passed_over(state, skip_for_absence());
         }

@@ -306,6 +306,24 @@ TEST_F(MoneyTest, WhatMayHaveBeenServedIsPaid) {
     EXPECT_EQ(open(), 0);
 }
 
+// Who leaves while the call is being written down has not spent anything yet: nothing is sent, and
+// the money, the key and the turn are given back.
+TEST_F(MoneyTest, WhoLeavesBeforeTheCallIsSentPaysNothing) {
+    with({});
+    h->spend_store.write_time = 200ms;
+    const auto client = h->start(h->request("a"));
+    h->run_for(100ms);
+    EXPECT_EQ(open(), 1);
+    h->hang_up(*client);
+    h->run_for(10s);
+    EXPECT_EQ(h->http.calls(), 0U);
+    EXPECT_EQ(spent("serper"), Spent());
+    EXPECT_EQ(open(), 0);
+    EXPECT_EQ(h->key_counts("serper").in_flight, 0U);
+    h->run_for(120s);
+    EXPECT_EQ(h->spend_store.total(Purse::kProvider, "serper"), Spent());
+}
+
 // What the provider says it charged goes before the list.
 TEST_F(MoneyTest, TheProvidersWordCounts) {
     with({});
