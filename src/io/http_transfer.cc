@@ -407,7 +407,8 @@ bool HttpTransfer::proxy_is_at_fault(int code) const {
         case CURLE_COULDNT_CONNECT:
             return true;
         case CURLE_OPERATION_TIMEDOUT:
-            return info<curl_off_t>(easy_, CURLINFO_CONNECT_TIME_T) == 0;
+            // Behind a tunnel it is the upstream that did not answer.
+            return info<curl_off_t>(easy_, CURLINFO_CONNECT_TIME_T) == 0 && tunnel_status() == 0;
         case CURLE_PROXY:
             switch (info<long>(easy_, CURLINFO_PROXY_ERROR)) {
                 case CURLPX_RESOLVE_HOST:  // the upstream's, which socks5:// has resolved here
@@ -419,15 +420,31 @@ bool HttpTransfer::proxy_is_at_fault(int code) const {
                 default:
                     return true;
             }
-        case CURLE_PEER_FAILED_VERIFICATION:
-            return info<long>(easy_, CURLINFO_PROXY_SSL_VERIFYRESULT) != 0;
-        default: {
-            // The status of a CONNECT, 0 when there was none. 502 and 504 are how a proxy says that
-            // it can't reach the upstream.
-            const long connect = info<long>(easy_, CURLINFO_HTTP_CONNECTCODE);
-            return connect >= 300 && connect != 502 && connect != 504;
-        }
+        default:
+            return proxy_handshake_failed() || proxy_kept_the_tunnel();
     }
+}
+
+// The status of a CONNECT, 0 when there was none.
+long HttpTransfer::tunnel_status() const {
+    return info<long>(easy_, CURLINFO_HTTP_CONNECTCODE);
+}
+
+// Of the TLS with the proxy itself. libcurl has an error in this place from the start of that
+// handshake until the proxy's certificate has proved good, its name included.
+bool HttpTransfer::proxy_handshake_failed() const {
+    return info<long>(easy_, CURLINFO_PROXY_SSL_VERIFYRESULT) != 0;
+}
+
+bool HttpTransfer::proxy_kept_the_tunnel() const {
+    const long status = tunnel_status();
+    const bool asks_for_tunnel = starts_with_any(request_.url, {"https://"}) &&
+                                 starts_with_any(request_.proxy, {"http://", "https://"});
+    if (status == 0) {
+        return asks_for_tunnel && new_connections() > 0;
+    }
+    // 502 and 504 are how a proxy says that it can't reach the upstream.
+    return status >= 300 && status != 502 && status != 504;
 }
 
 void HttpTransfer::clear() {

@@ -66,6 +66,9 @@ class HttpTransfer {
     std::size_t take_body(std::string_view bytes);
     Error error_of(int code) const;
     bool proxy_is_at_fault(int code) const;
+    bool proxy_handshake_failed() const;
+    bool proxy_kept_the_tunnel() const;
+    long tunnel_status() const;
 
     static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* transfer);
     static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* transfer);

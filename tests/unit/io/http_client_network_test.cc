@@ -157,6 +157,25 @@ TEST_F(HttpClientNetworkTest, BlamesTheGatewayForABrokenProxy) {
         expect_error(get_through(proxy.url(""), "https://127.0.0.1:1/"), Blame::kProvider,
                      "CONNECT answered with " + std::to_string(status));
     }
+    // One that goes without a word, and one behind which it is the upstream that says nothing.
+    const std::pair<Scripted, Blame> ends[] = {
+        {Scripted::doing(Scripted::Act::kClose), Blame::kGateway},
+        {Scripted::doing(Scripted::Act::kStall), Blame::kGateway},
+        {Scripted::raw("HTTP/1.1 200 OK\r\n\r\n"), Blame::kProvider},
+        {Scripted::with_status(200), Blame::kProvider},
+    };
+    for (const auto& [script, blame] : ends) {
+        proxy.set_responder([answer = script](const test::RecordedRequest&) { return answer; });
+        expect_error(get_through(proxy.url(""), "https://127.0.0.1:1/"), blame,
+                     "CONNECT ends by act " + std::to_string(static_cast<int>(script.act)));
+    }
+    // An https proxy that does not speak TLS, that closes, that says nothing.
+    const std::string not_tls = loopback("https", proxy.port());
+    for (const std::string& url : {upstream_.url(), std::string("https://127.0.0.1:1/")}) {
+        expect_error(get_through(not_tls, url), Blame::kGateway, "no TLS, " + url);
+        proxy.close_on_accept(1);
+        expect_error(get_through(not_tls, url), Blame::kGateway, "closed, " + url);
+    }
     EXPECT_EQ(upstream_.request_count(), 0U);
 }
 
@@ -312,6 +331,24 @@ TEST_F(HttpClientTlsTest, RefusesAnUnknownCertificate) {
     impatient.connect_timeout = 200ms;
     make_client(std::move(impatient));
     expect_error(get(loopback("https", upstream_.port()) + "/"), Blame::kProvider, "not TLS");
+}
+
+// Guards that an https proxy whose own certificate is not good is ours to repair: no provider was
+// asked anything.
+TEST_F(HttpClientTlsTest, BlamesTheGatewayForAnHttpsProxyWithABadCertificate) {
+    if (!start_nginx("")) {
+        FAIL()
+            << "nginx or openssl is not installed; scripts/setup test installs what the tests need";
+    }
+    const std::string other_name = "https://localhost:" + std::to_string(port_);
+    for (const std::string& target : {upstream_.url(), std::string("https://127.0.0.1:1/")}) {
+        make_client({});
+        expect_error(get_through(loopback("https", port_), target), Blame::kGateway,
+                     "self-signed, " + target);
+        trust_certificate();
+        expect_error(get_through(other_name, target), Blame::kGateway, "another name, " + target);
+    }
+    EXPECT_EQ(upstream_.request_count(), 0U);
 }
 
 }  // namespace
