@@ -68,6 +68,11 @@ Task<StrategyResult> run_merge(const SearchWork& work) {
         if (!finish) {
             break;
         }
+        // One provider's word against another's answer: nothing more is begun, what was found
+        // counts.
+        if (finish->run.step == Step::kStop && any_hits) {
+            break;
+        }
         if (finish->run.step == Step::kStop) {
             Error refused = refused_by(*finish->last);
             co_await race.stop();

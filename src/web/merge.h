@@ -1,7 +1,8 @@
 // The merge strategy: several providers of the route at once, their lists made one by web/fusion.h.
 // The first answer within the deadline is enough; the others have merge.wait_s more. A provider
 // that can't be asked, or has nothing while nobody has answered, is replaced by the next of the
-// route. The caller's fault, said by anyone of them, stops everything.
+// route. The caller's fault, said by anyone of them, stops everything: what was found before it is
+// served, degraded, and else the refusal.
 #pragma once
 
 #include "base/task.h"

@@ -232,6 +232,43 @@ TEST_F(MergeTest, CallersFaultStopsAll) {
     expect_nothing_left();
 }
 
+// One that refuses what another has answered stops the rest, and takes nothing away: the answer is
+// served, says that it is not everything, and the trace has the refusal.
+TEST_F(MergeTest, ARefusalDoesNotUndoAnAnswer) {
+    WebConfig config = test::harness_config();
+    config.route_fast = {"serper", "tavily", "exa", "brave"};
+    h.web.reconfigure(config);
+    h.add_key("exa", "exa-key-number-one");
+    h.add_key("brave", "brave-key-number-one");
+    h.http.set_responder([](const io::ClientRequest& request) {
+        if (is_serper(request)) {
+            return after(100ms, test::ok_answer(request));
+        }
+        return request.url.find("tavily") == std::string::npos
+                   ? stalled()
+                   : after(200ms, test::status_answer(400, R"({"detail":{"error":"too odd"}})"));
+    });
+    const Instant begun = h.clock.now();
+    const SearchReply reply = h.search(merged());
+    EXPECT_EQ(h.clock.now() - begun, 200ms);
+    EXPECT_EQ(served(reply).answer->hits().size(), 3u);
+    EXPECT_TRUE(served(reply).degraded);
+    EXPECT_EQ(trail(served(reply).attempts),
+              (std::vector<std::string>{"serper:success", "tavily:bad_request", "exa:cancelled"}));
+    EXPECT_NE(served(reply).attempts.at(1).detail.find("too odd"), std::string::npos);
+    EXPECT_EQ(h.http.calls(), 3u) << "nobody is asked after a refusal";
+    expect_nothing_left();
+}
+
+// Where the others had nothing, the refusal is the answer.
+TEST_F(MergeTest, ARefusalBesideEmptyAnswersIsTheAnswer) {
+    upstream([](const io::ClientRequest& request) { return test::ok_answer(request, 0); },
+             [](const io::ClientRequest&) {
+                 return after(100ms, test::status_answer(400, R"({"detail":{"error":"no"}})"));
+             });
+    EXPECT_EQ(failed(h.search(merged())).error.code, Code::kQueryRejected);
+}
+
 // Everybody failed: the error is the same as failover's, with everybody's trail.
 TEST_F(MergeTest, AllFailed) {
     upstream([](const io::ClientRequest&) { return test::status_answer(500); },
