@@ -136,7 +136,7 @@ void Reservation::Ledger::ask_for_cover(Reservation& reservation) {
     for (BudgetAccount* account : reservation.accounts_) {
         if (account != nullptr && account->needs_vouching() && !account->is_vouched_for()) {
             reservation.covered_ = false;
-            reservation.write_ = writer.urgent(*account);
+            reservation.write_ = std::max(reservation.write_, writer.urgent(*account));
         }
     }
 }

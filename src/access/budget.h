@@ -61,7 +61,7 @@ class Reservation {
     std::array<BudgetAccount*, kPurseKinds> accounts_{};
     std::size_t provider_ = 0;
     Spent cost_;
-    std::uint64_t write_ = 0;  // the write that vouches for it
+    std::uint64_t write_ = 0;  // with this write the store vouches for it
     bool covered_ = true;
     bool sent_ = false;
 };

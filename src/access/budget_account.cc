@@ -91,7 +91,7 @@ std::int64_t BudgetAccount::block_calls() const {
     if (!needs_vouching()) {
         return 0;
     }
-    std::int64_t calls = std::clamp(2 * calls_since_write_, kMinBlockCalls, kMaxBlockCalls);
+    std::int64_t calls = std::clamp(2 * pace_, kMinBlockCalls, kMaxBlockCalls);
     for (std::size_t i = 0; i < kPeriods; ++i) {
         if (limits_.calls[i] > 0) {
             const std::int64_t room = limits_.calls[i] - spent_[i].calls - held_calls_;
@@ -107,6 +107,8 @@ std::int64_t BudgetAccount::block_calls() const {
 }
 
 void BudgetAccount::begin_write(Ahead ahead, std::vector<SpendRow>& rows) {
+    // Forgotten bit by bit: a write soon after another one says little about the load.
+    pace_ = std::max(calls_since_write_, pace_ - pace_ / 4);
     const std::int64_t block = ahead == Ahead::kBlock ? block_calls() : 0;
     Spent running;
     running.calls = held_calls_ + block;

@@ -19,8 +19,9 @@
 
 namespace sluice::access {
 
-// Calls that a block has room for: at least so many and up to twice what the last one took, but
-// never more than a hundredth of a limit. A crash loses that much of a budget at the most.
+// Calls that a block has room for: at least so many and up to twice what was made lately between
+// two writes, but never more than a hundredth of a limit. A crash loses that much of a budget at
+// the most.
 inline constexpr std::int64_t kMinBlockCalls = 16;
 inline constexpr std::int64_t kMaxBlockCalls = 10'000;
 inline constexpr std::int64_t kBlockShare = 100;
@@ -81,9 +82,10 @@ class BudgetAccount {
     void begin_write(Ahead ahead, std::vector<SpendRow>& rows);
     void end_write(bool written);
 
-    // Of SpendWriter's lists.
+    // SpendWriter's: whether it is in its list, and the number of the write that a call of it waits
+    // for, or waited for.
     bool is_listed = false;
-    bool is_urgent = false;
+    std::uint64_t urgent_write = 0;
 
  private:
     struct Vouched {
@@ -113,6 +115,7 @@ class BudgetAccount {
 
     std::int64_t last_micro_usd_ = 0;
     std::int64_t calls_since_write_ = 0;
+    std::int64_t pace_ = 0;  // calls between two writes, lately
     Instant last_used_{};
     bool changed_ = false;
     bool has_block_ = false;

@@ -67,8 +67,8 @@ void SpendWriter::changed(BudgetAccount& account) {
 }
 
 std::uint64_t SpendWriter::urgent(BudgetAccount& account) {
-    if (!account.is_urgent) {
-        account.is_urgent = true;
+    if (account.urgent_write <= writes_) {
+        account.urgent_write = writes_ + 1 + urgent_ / kMaxAccountsPerWrite;
         urgent_ += 1;
     }
     changed(account);
@@ -76,7 +76,7 @@ std::uint64_t SpendWriter::urgent(BudgetAccount& account) {
     if (!is_lost_) {
         wake();
     }
-    return writes_ + 1;
+    return account.urgent_write;
 }
 
 void SpendWriter::ensure_writer() {
@@ -181,28 +181,28 @@ Task<void> SpendWriter::write_until_done() {
     has_writer_ = false;
 }
 
-// The accounts to write: those that somebody waits for and, when the others are due, those that
-// changed or have kept a block for too long. Who needs no more attention leaves the list.
+// The accounts of the next write: those that somebody waits for and, when the others are due, those
+// that changed or have kept a block for too long. Who needs no more attention leaves the list.
 std::vector<BudgetAccount*> SpendWriter::choose(Instant now, bool due) {
     std::vector<BudgetAccount*> chosen;
     std::vector<BudgetAccount*> kept;
+    const std::uint64_t number = writes_ + 1;
     std::size_t others = 0;
     for (BudgetAccount* account : listed_) {
         const bool asks = account->is_changed() ||
                           (account->has_block() && (wants_exact() || account->is_idle(now)));
-        if (account->is_urgent) {
-            account->is_urgent = false;
+        if (account->urgent_write == number) {
+            urgent_ -= 1;
             chosen.push_back(account);
         } else if (due && asks && others < kMaxAccountsPerWrite) {
             others += 1;
             chosen.push_back(account);
-        } else if (asks || account->has_block()) {
+        } else if (asks || account->has_block() || account->urgent_write > number) {
             kept.push_back(account);
         } else {
             account->is_listed = false;
         }
     }
-    urgent_ = 0;
     // Last, so that those that did not fit come first the next time.
     kept.insert(kept.end(), chosen.begin(), chosen.end());
     listed_ = std::move(kept);

@@ -27,7 +27,7 @@ inline constexpr Millis kMaxSpendWait{250};
 inline constexpr Millis kMaxReportWait{5'000};
 // How often reports may take the accounts' blocks away; those that come sooner wait and share.
 inline constexpr Millis kExactInterval{1'000};
-// Accounts written at once, besides those that somebody waits for.
+// Accounts in one write: so many that somebody waits for, and as many others.
 inline constexpr std::size_t kMaxAccountsPerWrite = 512;
 
 class SpendWriter {
@@ -41,8 +41,8 @@ class SpendWriter {
 
     // The account changed: it is written within kSpendWriteInterval.
     void changed(BudgetAccount& account);
-    // The store has to vouch for more of the account: it is written at once, unless the store is
-    // lost. Returns which write does it, for wait_for().
+    // The store has to vouch for more of the account: it is written at once, after those that were
+    // asked for before it, unless the store is lost. Returns which write does it, for wait_for().
     std::uint64_t urgent(BudgetAccount& account);
 
     // Whether the last write failed or takes too long. It is tried again all the time.
@@ -95,7 +95,9 @@ class SpendWriter {
     std::uint64_t writes_ = 0;         // begun
     std::uint64_t ended_ = 0;          // the last that ended
     std::uint64_t succeeded_ = 0;      // the last that ended well
-    std::size_t urgent_ = 0;           // accounts that somebody waits for
+    // Accounts that somebody waits for and no write has begun with. Each write takes
+    // kMaxAccountsPerWrite of them, so their number says which write takes the next one.
+    std::size_t urgent_ = 0;
     bool has_writer_ = false;
     bool is_lost_ = false;
     bool is_closing_ = false;

@@ -1,5 +1,6 @@
 #include "support/fake_spend_store.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sluice::test {
@@ -50,6 +51,7 @@ Task<Status> FakeSpendStore::write(std::vector<access::SpendRow> rows) {
         co_return gone();
     }
     writes += 1;
+    most_rows = std::max(most_rows, rows.size());
     for (const access::SpendRow& row : rows) {
         const Name name(row.account.purse, row.account.id);
         totals_[name] = row.in_all;

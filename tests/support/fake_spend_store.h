@@ -32,6 +32,7 @@ class FakeSpendStore final : public access::SpendStore {
     bool away = false;      // every call fails
     Duration write_time{};  // before a write is done
     std::size_t writes = 0;
+    std::size_t most_rows = 0;  // of one write
     std::vector<UtcDay> forgotten;
 
  private:

@@ -136,6 +136,27 @@ TEST(BudgetAccount, ABlockVouchesForFurtherCalls) {
               (kMinBlockCalls + 2) + 2 * (kMinBlockCalls + 1));
 }
 
+// A write soon after another one, for whatever reason, does not make the block small again; a load
+// that falls does.
+TEST(BudgetAccount, ABlockFollowsTheLoadNotTheWrites) {
+    BudgetAccount account(provider(), {}, kToday);
+    const auto block_after = [&](int calls) {
+        for (int i = 0; i < calls; ++i) {
+            account.hold(10, kToday, kNow);
+            account.book(10, {1, 1, 10}, kToday);
+        }
+        const std::vector<SpendRow> rows = write(account, Ahead::kBlock);
+        return rows.at(0).on_day.calls - account.spent(Period::kDay, kToday).calls;
+    };
+    EXPECT_EQ(block_after(100), 200);
+    EXPECT_EQ(block_after(1), 150);
+    EXPECT_EQ(block_after(100), 200);
+    for (int i = 0; i < 20; ++i) {
+        block_after(1);
+    }
+    EXPECT_EQ(block_after(1), kMinBlockCalls);
+}
+
 // A crash costs at most a hundredth of a budget, and the store never says more than the budget.
 TEST(BudgetAccount, ABlockIsASmallPartOfABudget) {
     BudgetAccount account(provider(), {}, kToday);

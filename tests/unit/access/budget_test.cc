@@ -1,6 +1,7 @@
 #include "access/budget.h"
 
 #include "access/metrics.h"
+#include "base/random.h"
 #include "unit/access/budget_harness.h"
 
 #include <boost/asio/co_spawn.hpp>
@@ -249,6 +250,53 @@ TEST(Budgets, AHangingStoreHoldsNobodyUpForLong) {
     EXPECT_TRUE(h.spend());
     EXPECT_EQ(h.clock.now() - before, Duration(kMaxSpendWait));
     EXPECT_EQ(h.metrics.gauge(kBudgetStoreLost).value(), 1);
+}
+
+// However many accounts are waited for at once, a write takes a bounded number of them, and each
+// call goes on with the write that its own accounts are in.
+TEST(Budgets, AWriteIsBoundedHoweverManyWait) {
+    BudgetConfig config;
+    config.token_default = calls_per(Period::kDay, 1'000);
+    BudgetHarness h(config);
+    h.store.write_time = 1ms;
+    constexpr std::size_t kTokens = 4 * kMaxAccountsPerWrite;
+    std::vector<Reservation> calls;
+    for (std::size_t i = 0; i < kTokens; ++i) {
+        const Payer payer = token("t" + std::to_string(i));
+        auto ready = h.budgets->reserve({payer, BudgetHarness::kSerper, "k1", {1, 1, 1}});
+        ASSERT_TRUE(std::holds_alternative<Reservation>(ready));
+        calls.push_back(std::move(std::get<Reservation>(ready)));
+    }
+    const Instant until = h.clock.now() + 10s;
+    for (std::size_t i = 0; i < kTokens; ++i) {
+        ASSERT_FALSE(h.run(h.budgets->cover(calls[i], until))) << i;
+        EXPECT_GE(h.store.total(Purse::kToken, "t" + std::to_string(i)).calls, 1);
+    }
+    EXPECT_LE(h.store.most_rows, 2 * kMaxAccountsPerWrite);
+    EXPECT_EQ(h.metrics.gauge(kBudgetStoreLost).value(), 0);
+}
+
+// Under a steady load, whenever it began and however evenly the calls come, nobody waits for the
+// store: it is written to as often as its interval says.
+TEST(Budgets, ASteadyLoadIsWrittenOnceASecond) {
+    constexpr std::size_t kCalls = 1'000;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        for (const Millis interval : {2ms, 10ms, 80ms}) {
+            SeededRandom random(seed);
+            BudgetConfig config = provider_limits(calls_per(Period::kDay, 1'000'000));
+            config.key_default = calls_per(Period::kMonth, 1'000'000);
+            BudgetHarness h(config);
+            const Instant begun = h.clock.now();
+            for (std::size_t i = 0; i < kCalls; ++i) {
+                ASSERT_TRUE(h.spend(token("t1")));
+                h.advance(Millis(random.below(static_cast<std::uint64_t>(2 * interval.count()))));
+            }
+            const auto seconds =
+                static_cast<std::size_t>((h.clock.now() - begun) / Millis(kSpendWriteInterval));
+            EXPECT_LE(h.store.writes, seconds + 8)
+                << "seed " << seed << ", " << interval.count() << " ms";
+        }
+    }
 }
 
 // A report has what was spent to the last call, although the store runs ahead.
