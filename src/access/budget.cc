@@ -12,6 +12,7 @@ namespace sluice::access {
 namespace {
 
 constexpr Millis kUsedUpLogInterval{60'000};
+constexpr Millis kOverrunLogInterval{60'000};
 
 // The setting of the limit that has no room.
 std::string setting_of(const Refused& refused, const Purchase& purchase,
@@ -62,10 +63,12 @@ struct Reservation::Ledger {
           writer(std::move(control_loop), spend_store, time, logger, metrics),
           open(metrics.gauge(kBudgetReservations)),
           refused_by_store(metrics.counter(kBudgetRefused, {"store"})),
-          used_up_lines(1, kUsedUpLogInterval) {
+          used_up_lines(1, kUsedUpLogInterval),
+          overrun_lines(1, kOverrunLogInterval) {
         for (const Purse purse : {Purse::kGateway, Purse::kProvider, Purse::kToken, Purse::kKey}) {
-            refused[static_cast<std::size_t>(purse)] =
-                metrics.counter(kBudgetRefused, {std::string(to_string(purse))});
+            const std::string name(to_string(purse));
+            refused[static_cast<std::size_t>(purse)] = metrics.counter(kBudgetRefused, {name});
+            overrun[static_cast<std::size_t>(purse)] = metrics.counter(kBudgetOverrun, {name});
         }
         for (const std::string& name : books.providers()) {
             spent_usd.push_back(metrics.counter(kSpendUsd, {name}));
@@ -80,6 +83,8 @@ struct Reservation::Ledger {
     void ask_for_cover(Reservation& reservation);
     void give_back(Reservation& reservation);
     void book(Reservation& reservation, const Spent& charged);
+    void note_overrun(const Reservation& reservation, const BudgetAccount& account,
+                      std::int64_t micro_usd, const Spent& charged);
 
     const Executor control;
     SpendStore& store;
@@ -90,9 +95,11 @@ struct Reservation::Ledger {
     obs::Gauge open;
     std::array<obs::Counter, kPurseKinds> refused;
     obs::Counter refused_by_store;
+    std::array<obs::Counter, kPurseKinds> overrun;
     std::vector<obs::Counter> spent_usd;    // by provider
     std::vector<obs::Counter> spent_units;  // by provider
     obs::LogLimiter used_up_lines;
+    obs::LogLimiter overrun_lines;
 };
 
 BudgetRefusal Reservation::Ledger::used_up(const Refused& no, const Purchase& purchase,
@@ -157,7 +164,13 @@ void Reservation::Ledger::book(Reservation& reservation, const Spent& charged) {
         if (account == nullptr) {
             continue;
         }
+        const std::int64_t passed_before = account->excess(today);
         account->book(reservation.cost_.micro_usd, charged, today);
+        const std::int64_t passed = account->excess(today) - passed_before;
+        // At its price a call passes only a limit that was lowered meanwhile.
+        if (passed > 0 && charged.micro_usd > reservation.cost_.micro_usd) {
+            note_overrun(reservation, *account, passed, charged);
+        }
         // It may have cost more than was expected, or a day may have begun.
         if (account->needs_vouching() && !account->is_vouched_for()) {
             writer.urgent(*account);
@@ -169,6 +182,21 @@ void Reservation::Ledger::book(Reservation& reservation, const Spent& charged) {
                                          static_cast<double>(kMicroUsd));
     spent_units[reservation.provider_].add(static_cast<double>(charged.units));
     open.add(-1);
+}
+
+void Reservation::Ledger::note_overrun(const Reservation& reservation, const BudgetAccount& account,
+                                       std::int64_t micro_usd, const Spent& charged) {
+    const Purse purse = account.name().purse;
+    overrun[static_cast<std::size_t>(purse)].add(static_cast<double>(micro_usd) /
+                                                 static_cast<double>(kMicroUsd));
+    std::uint64_t suppressed = 0;
+    if (overrun_lines.allow(clock.now(), suppressed)) {
+        log.warn("budget_overrun", {{"budget", to_string(purse)},
+                                    {"provider", books.providers()[reservation.provider_]},
+                                    {"expected_usd", format_usd(reservation.cost_.micro_usd)},
+                                    {"charged_usd", format_usd(charged.micro_usd)},
+                                    {"suppressed", suppressed}});
+    }
 }
 
 Reservation::Reservation(std::shared_ptr<Ledger> ledger) : ledger_(std::move(ledger)) {}

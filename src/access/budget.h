@@ -1,7 +1,8 @@
 // Budgets: money and calls are reserved before a call to a provider is made, and settled after it
-// with what it really cost. Nothing is spent past a budget, however many ask at once, and what the
-// store says is never less than what was spent, even if this process is killed: figures in the
-// store run ahead by a block (access/budget_account.h).
+// with what it really cost. Nothing is spent past a budget, however many ask at once, unless a
+// provider charges more than was reserved: by what it charges beyond that, for the calls that are
+// under way when the budget ends. What the store says is never less than what was spent, even if
+// this process is killed: figures in the store run ahead by a block (access/budget_account.h).
 #pragma once
 
 #include "access/budget_account.h"

@@ -64,6 +64,17 @@ void BudgetAccount::book(std::int64_t held_micro_usd, const Spent& spent, UtcDay
     }
 }
 
+std::int64_t BudgetAccount::excess(UtcDay today) const {
+    std::int64_t most = 0;
+    for (const Period period : kEachPeriod) {
+        const std::int64_t limit = limits_.micro_usd[index_of(period)];
+        if (limit > 0) {
+            most = std::max(most, spent(period, today).micro_usd - limit);
+        }
+    }
+    return most;
+}
+
 bool BudgetAccount::is_vouched_for() const {
     const Spent& today = spent_[index_of(Period::kDay)];
     return add_saturating(today.calls, held_calls_) <= vouched_.calls &&

@@ -67,6 +67,10 @@ class BudgetAccount {
     // It was made and cost `spent`, on the day that it ended.
     void book(std::int64_t held_micro_usd, const Spent& spent, UtcDay today);
 
+    // By how many millionths of a dollar the limit that is passed furthest is passed; 0: none is.
+    // A provider that charges more than was reserved for its call gets there.
+    std::int64_t excess(UtcDay today) const;
+
     // Whether the store has to know of spending before it happens: where something is limited, and
     // of every provider, whose figures are what an operator compares with a bill.
     bool needs_vouching() const { return name_.purse == Purse::kProvider || limits_.any(); }

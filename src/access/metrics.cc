@@ -45,6 +45,15 @@ const obs::MetricSpec kBudgetRefused = {
     {"budget"},
 };
 
+const obs::MetricSpec kBudgetOverrun = {
+    obs::MetricType::kCounter,
+    "sluice_access_budget_overrun_usd_total",
+    "US dollars that providers charged past a budget, since they charged more than their price "
+    "list "
+    "says, by the budget.",
+    {"budget"},
+};
+
 const obs::MetricSpec kBudgetReservations = {
     obs::MetricType::kGauge,
     "sluice_access_budget_reservations",
@@ -73,6 +82,7 @@ std::vector<const obs::MetricSpec*> access_metrics() {
             &kSpendUsd,
             &kSpendUnits,
             &kBudgetRefused,
+            &kBudgetOverrun,
             &kBudgetReservations,
             &kBudgetStoreLost,
             &kBudgetStoreFailures};

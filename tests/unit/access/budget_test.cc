@@ -142,6 +142,38 @@ TEST(Budgets, TheRealCostCounts) {
     EXPECT_GE(h.store.total(Purse::kProvider, "serper").micro_usd, 9'500);
 }
 
+// A provider that charges more than was reserved can pass a limit of money by that surcharge alone:
+// once, for what was under way. It shows, by whose budget and by how much.
+TEST(Budgets, ASurchargePastALimitShows) {
+    BudgetConfig config = provider_limits(usd_per(Period::kDay, 3'000));
+    config.gateway = usd_per(Period::kTotal, 10'000);
+    BudgetHarness h(config);
+    ASSERT_TRUE(h.spend());
+    std::vector<Reservation> under_way;
+    for (int i = 0; i < 2; ++i) {
+        auto ready = h.reserve({});
+        under_way.push_back(std::move(std::get<Reservation>(ready)));
+    }
+    for (Reservation& call : under_way) {
+        std::move(call).settle(Spent{1, 2, 2 * BudgetHarness::kPrice});
+    }
+    EXPECT_FALSE(h.spend());
+    EXPECT_EQ(h.budgets->provider(BudgetHarness::kSerper).spent[0].micro_usd, 5'000);
+    EXPECT_DOUBLE_EQ(h.metrics.counter(kBudgetOverrun, {"provider"}).value(), 0.002);
+    EXPECT_EQ(h.metrics.counter(kBudgetOverrun, {"gateway"}).value(), 0);
+    EXPECT_EQ(h.sink.count(obs::Level::kWarn, "budget_overrun"), 1U);
+}
+
+// What was spent under a larger limit is no overrun of the smaller one that follows.
+TEST(Budgets, ALoweredLimitIsNoOverrun) {
+    BudgetHarness h(provider_limits(usd_per(Period::kDay, 3'000)));
+    auto ready = h.reserve({});
+    ASSERT_TRUE(h.spend());
+    h.budgets->reconfigure(provider_limits(usd_per(Period::kDay, 500)));
+    std::move(std::get<Reservation>(ready)).settle(Spent{1, 1, BudgetHarness::kPrice});
+    EXPECT_EQ(h.metrics.counter(kBudgetOverrun, {"provider"}).value(), 0);
+}
+
 // A day's budget is back at midnight UTC, not before.
 TEST(Budgets, AMidnightGivesTheDaysBudgetBack) {
     BudgetHarness h(provider_limits(calls_per(Period::kDay, 1)));
