@@ -75,6 +75,7 @@ std::string request_body(const SearchRequest& request) {
     json.begin_object()
         .field("query", request.query.reveal())
         .field("topic", request.topic == Topic::kNews ? "news" : "general")
+        .field("search_depth", "basic")  // what price() is for, whatever is usual for a key
         .field("max_results", request.max_results);
     if (const auto country = tavily_country_name(request.country); !country.empty()) {
         json.field("country", country);

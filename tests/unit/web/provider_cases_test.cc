@@ -133,6 +133,11 @@ void check_judgement(const Provider& provider, const JsonValue& root, const Json
     const Judgement judgement = judge({provider, request, key}, response, reader,
                                       now ? read_time(*now->as_string()) : usual_now());
     EXPECT_EQ(testing::describe(judgement), canonical(expected));
+    // What is reserved for a call is the dearest that the price list has for it.
+    if (const auto* answer = std::get_if<ProviderAnswer>(&judgement); answer && answer->cost) {
+        const Cost reserved = provider.price(plan_call(provider.spec(), request).sent(request));
+        EXPECT_LE(answer->cost->micro_usd, reserved.micro_usd);
+    }
 }
 
 void run_case(const Provider& provider, const std::string& path) {
