@@ -22,7 +22,9 @@ target_compile_options(sluice_flags INTERFACE
     -Wall -Wextra -Wshadow -Wconversion -Wnon-virtual-dtor -Werror
     -Xclang -fno-pch-timestamp -fno-omit-frame-pointer)
 target_compile_definitions(sluice_flags INTERFACE
-    BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED)
+    BOOST_ASIO_SEPARATE_COMPILATION BOOST_BEAST_SEPARATE_COMPILATION BOOST_ASIO_NO_DEPRECATED
+    # Frames of coroutines that a thread keeps for its next request; a search nests a dozen.
+    BOOST_ASIO_RECYCLING_ALLOCATOR_CACHE_SIZE=16)
 if(SLUICE_SANITIZE)
     target_compile_options(sluice_flags INTERFACE
         -fsanitize=${SLUICE_SANITIZE} -fno-sanitize-recover=all)

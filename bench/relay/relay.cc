@@ -13,7 +13,6 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
@@ -33,7 +32,7 @@ Task<void> session(tcp::socket socket, io::HttpClient& client, const Clock& cloc
     boost::beast::flat_buffer buffer;
     for (;;) {
         http::request<http::string_body> request;
-        co_await http::async_read(socket, buffer, request, asio::use_awaitable);
+        co_await http::async_read(socket, buffer, request, use_task);
         io::ClientRequest call;
         call.url = url;
         call.deadline = clock.now() + std::chrono::seconds(10);
@@ -43,14 +42,14 @@ Task<void> session(tcp::socket socket, io::HttpClient& client, const Clock& cloc
         response.set(http::field::content_type, "application/json");
         response.body() = answer.ok() ? std::move(answer->body) : std::string("{}");
         response.prepare_payload();
-        co_await http::async_write(socket, response, asio::use_awaitable);
+        co_await http::async_write(socket, response, use_task);
     }
 }
 
 Task<void> accept(tcp::acceptor& acceptor, io::HttpClient& client, const Clock& clock,
                   std::string url) {
     for (;;) {
-        tcp::socket socket = co_await acceptor.async_accept(asio::use_awaitable);
+        tcp::socket socket = co_await acceptor.async_accept(use_task);
         socket.set_option(tcp::no_delay(true));
         asio::co_spawn(acceptor.get_executor(), session(std::move(socket), client, clock, url),
                        [](const std::exception_ptr&) {});

@@ -5,7 +5,6 @@
 #include "guard/event.h"
 
 #include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <exception>
@@ -140,7 +139,7 @@ Task<Status> SpendWriter::wait_for_exact() {
 
 Task<void> SpendWriter::write_until_done() {
     // Not in the middle of what changes the accounts.
-    co_await boost::asio::post(boost::asio::use_awaitable);
+    co_await boost::asio::post(use_task);
     Instant next = clock_.now() + kSpendWriteInterval;
     while (!listed_.empty()) {
         const bool at_once = wants_exact() || (urgent_ > 0 && !is_lost_);

@@ -3,7 +3,6 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <utility>
@@ -36,7 +35,7 @@ WallTime SystemClock::wall_now() const {
 
 Task<void> SystemClock::wait(std::shared_ptr<Alarm> alarm, Instant deadline) {
     alarm->timer_.expires_at(deadline);
-    co_await alarm->timer_.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await alarm->timer_.async_wait(asio::as_tuple(use_task));
 }
 
 }  // namespace sluice

@@ -4,8 +4,6 @@
 
 #include "base/task.h"
 
-#include <boost/asio/steady_timer.hpp>
-
 #include <chrono>
 #include <memory>
 
@@ -28,7 +26,7 @@ class Alarm {
  private:
     friend class SystemClock;
     friend class ManualAlarms;
-    boost::asio::steady_timer timer_;
+    Timer timer_;
 };
 
 // Thread-safe. Owned by app/wire.cc, outlives everything that holds a reference to it.

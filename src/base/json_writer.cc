@@ -34,6 +34,10 @@ constexpr std::array<char, 256> make_escapes() {
 
 constexpr std::array<char, 256> kEscapes = make_escapes();
 
+bool stays(char c) {
+    return is_printable_ascii(c) & (c != '"') & (c != '\\');
+}
+
 void append_escape(std::string& out, std::uint8_t byte, char escape) {
     constexpr std::string_view kDigits = "0123456789abcdef";
     if (escape == 'u') {
@@ -62,10 +66,14 @@ void append_json_string(std::string& out, std::string_view text) {
     out.push_back('"');
     std::size_t copied = 0;  // everything before it is in `out`
     std::size_t at = 0;
-    while (at < text.size()) {
+    while (true) {
+        at += plain_prefix(text.substr(at), stays);
+        if (at == text.size()) {
+            break;
+        }
         const auto byte = static_cast<std::uint8_t>(text[at]);
         const char escape = kEscapes[byte];
-        if (escape == 0) {
+        if (escape == 0) {  // DEL
             at += 1;
             continue;
         }

@@ -10,9 +10,7 @@
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
 namespace sluice {
@@ -48,7 +46,7 @@ struct TaskScope::State {
 
     Executor executor;
     std::function<void(std::exception_ptr)> on_exception;
-    asio::steady_timer idle;  // never expires: cancelled when the last task is done
+    Timer idle;  // never expires: cancelled when the last task is done
     std::size_t running = 0;
     bool closed = false;
 };
@@ -109,7 +107,7 @@ void TaskScope::close() {
 Task<void> TaskScope::join() {
     auto state = state_;
     while (state->running > 0) {
-        co_await state->idle.async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await state->idle.async_wait(asio::as_tuple(use_task));
     }
 }
 
@@ -156,8 +154,8 @@ Task<void> run_on(Executor executor, Task<void> task) {
         co_await std::move(task);
         co_return;
     }
-    const auto token = asio::use_awaitable;
-    co_await asio::async_initiate<const asio::use_awaitable_t<>, void(std::exception_ptr)>(
+    const auto token = use_task;
+    co_await asio::async_initiate<const asio::use_awaitable_t<Executor>, void(std::exception_ptr)>(
         StartAway(), token, std::move(executor), std::move(task));
 }
 

@@ -5,11 +5,14 @@
 // owns; no lambda with captures as a coroutine; no aggregate built inside a co_await expression.
 #pragma once
 
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
 #include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/io_context.hpp>
 #include <boost/asio/this_coro.hpp>
+#include <boost/asio/use_awaitable.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <exception>
 #include <functional>
@@ -19,10 +22,18 @@
 
 namespace sluice {
 
-using Executor = boost::asio::any_io_executor;
+// Every loop of the program is an io_context with one thread. Asio's type-erased executor would
+// cost each step of a coroutine an allocation and several indirect calls.
+using Executor = boost::asio::io_context::executor_type;
 
 template <class T>
-using Task = boost::asio::awaitable<T>;
+using Task = boost::asio::awaitable<T, Executor>;
+
+// What an asynchronous operation of Asio is given to be awaited in a Task.
+inline constexpr boost::asio::use_awaitable_t<Executor> use_task;
+
+using Timer = boost::asio::basic_waitable_timer<
+    std::chrono::steady_clock, boost::asio::wait_traits<std::chrono::steady_clock>, Executor>;
 
 // Counts the tasks it started, so that shutdown can wait for them. Not thread-safe: spawn, join and
 // the destructor belong to the thread of `executor`. Destroying a scope that still counts tasks is

@@ -19,6 +19,33 @@ bool contains_ignoring_case(std::string_view text, std::string_view part);
 // Pieces between separators, trimmed, empty ones dropped.
 std::vector<std::string_view> split_list(std::string_view text, char separator = ',');
 
+// How many bytes at the start of `text` are `plain`, a branchless test of one char. Block by block
+// without a branch per byte, which compilers turn into vector comparisons.
+template <class IsPlain>
+std::size_t plain_prefix(std::string_view text, IsPlain plain) {
+    constexpr std::size_t kBlock = 8;
+    std::size_t at = 0;
+    while (text.size() - at >= kBlock) {
+        const char* const block = text.data() + at;
+        bool all = true;
+        for (std::size_t i = 0; i < kBlock; ++i) {
+            all &= plain(block[i]);
+        }
+        if (!all) {
+            break;
+        }
+        at += kBlock;
+    }
+    while (at < text.size() && plain(text[at])) {
+        at += 1;
+    }
+    return at;
+}
+
+constexpr bool is_printable_ascii(char c) {
+    return (c >= 0x20) & (c < 0x7F);
+}
+
 // Well-formed UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing past U+10FFFF.
 bool is_valid_utf8(std::string_view bytes);
 

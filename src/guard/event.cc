@@ -14,7 +14,7 @@ namespace asio = boost::asio;
 // Lives while a task waits, and tells the event when it is gone, however the task ends.
 class Event::Waiting {
  public:
-    Waiting(Event& event, const asio::any_io_executor& executor)
+    Waiting(Event& event, const Executor& executor)
         : alarm(std::make_shared<Alarm>(executor)), event_(event) {
         SLUICE_ASSERT(event_.waiting_ == nullptr);
         event_.waiting_ = this;

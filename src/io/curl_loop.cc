@@ -4,7 +4,6 @@
 
 #include <boost/asio/error.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <curl/curl.h>
 
 #include <algorithm>
@@ -34,6 +33,8 @@ void require(CURLMcode code) {
     SLUICE_ASSERT(code == CURLM_OK);
 }
 
+using Descriptor = asio::posix::basic_stream_descriptor<Executor>;
+
 // A descriptor while libcurl waits on it. Borrowed: libcurl opens and closes its descriptors
 // itself, and not every close is announced (version 7.88 tells nobody when it gives up a connection
 // that is being made). An owner could close a number that is somebody else's by then.
@@ -50,7 +51,7 @@ struct Socket {
         }
     }
 
-    asio::posix::stream_descriptor descriptor;
+    Descriptor descriptor;
     int wanted = 0;   // CURL_POLL_IN | CURL_POLL_OUT, as libcurl asks
     int waiting = 0;  // the same bits, of the waits under way
 };
@@ -180,15 +181,14 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
     void arm(const std::shared_ptr<Socket>& socket) {
         const int missing = socket->wanted & ~socket->waiting;
         if (missing & CURL_POLL_IN) {
-            wait(socket, CURL_POLL_IN, asio::posix::stream_descriptor::wait_read);
+            wait(socket, CURL_POLL_IN, Descriptor::wait_read);
         }
         if (missing & CURL_POLL_OUT) {
-            wait(socket, CURL_POLL_OUT, asio::posix::stream_descriptor::wait_write);
+            wait(socket, CURL_POLL_OUT, Descriptor::wait_write);
         }
     }
 
-    void wait(const std::shared_ptr<Socket>& socket, int bit,
-              asio::posix::stream_descriptor::wait_type what) {
+    void wait(const std::shared_ptr<Socket>& socket, int bit, Descriptor::wait_type what) {
         socket->waiting |= bit;
         socket->descriptor.async_wait(what,
                                       [self = shared_from_this(), socket, bit](error_code error) {
@@ -288,7 +288,7 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
     const obs::Log& log;
     OnDone on_done;
     CURLM* multi = nullptr;
-    asio::steady_timer timer;
+    Timer timer;
     std::unordered_map<curl_socket_t, std::shared_ptr<Socket>> sockets;
     std::size_t transfers = 0;
     Instant wanted_at = Instant::max();  // when libcurl wants a turn; max: at no time

@@ -7,8 +7,6 @@
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <curl/curl.h>
 
 #include <algorithm>
@@ -311,7 +309,7 @@ struct CurlHttpClient::Impl : std::enable_shared_from_this<Impl> {
     std::unordered_map<TransferId, std::unique_ptr<Exchange>> exchanges;
     std::unordered_map<void*, TransferId> by_handle;
     std::set<std::pair<Instant, TransferId>> deadlines;  // of `exchanges`
-    asio::steady_timer deadline_timer;
+    Timer deadline_timer;
     Instant armed_for = Instant::max();  // what the timer is set for; max: it is not
     TransferId last_id = 0;
 };
@@ -329,9 +327,9 @@ Task<Result<ClientResponse>> CurlHttpClient::send(ClientRequest request) {
     auto begin = [impl = impl_](auto handler, ClientRequest what) {
         impl->start(Handler(std::move(handler)), std::move(what));
     };
-    co_return co_await asio::async_initiate<const asio::use_awaitable_t<>&,
+    co_return co_await asio::async_initiate<const asio::use_awaitable_t<Executor>&,
                                             void(Result<ClientResponse>)>(
-        std::move(begin), asio::use_awaitable, std::move(request));
+        std::move(begin), use_task, std::move(request));
 }
 
 std::size_t CurlHttpClient::transfers_under_way() const {

@@ -40,7 +40,7 @@ HttpServerThread::~HttpServerThread() {
 
 void HttpServerThread::add(Acceptor acceptor, ListenerKind kind) {
     listeners_.push_back(std::make_unique<Listener>(
-        Listener{std::move(acceptor), kind, Endpoint(), asio::steady_timer(core_.io)}));
+        Listener{std::move(acceptor), kind, Endpoint(), Timer(core_.io)}));
 }
 
 void HttpServerThread::start() {

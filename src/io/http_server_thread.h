@@ -7,7 +7,6 @@
 #include "io/listener.h"
 
 #include <boost/asio/executor_work_guard.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <boost/intrusive/list.hpp>
 
 #include <cstdint>
@@ -49,7 +48,7 @@ class HttpServerThread {
         Acceptor acceptor;
         ListenerKind kind;
         Endpoint peer;  // of the connection accepted last
-        boost::asio::steady_timer pause;
+        Timer pause;
     };
 
     void accept(Listener& listener);
@@ -66,7 +65,7 @@ class HttpServerThread {
     boost::intrusive::list<HttpSession, boost::intrusive::base_hook<SessionHook>,
                            boost::intrusive::constant_time_size<false>>
         sessions_;
-    boost::asio::steady_timer sweep_timer_;
+    Timer sweep_timer_;
     Instant drain_until_{};
     obs::Gauge connections_gauge_;
     std::promise<void> drained_;

@@ -3,7 +3,6 @@
 #include "io/sqlite_metrics.h"
 
 #include <boost/asio/any_completion_handler.hpp>
-#include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/cancellation_type.hpp>
@@ -11,7 +10,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/prefer.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <condition_variable>
@@ -35,7 +33,7 @@ using Completion = asio::any_completion_handler<void()>;
 // is queued, the store's thread while it runs, and the caller again once `done` was posted.
 struct Waiting {
     JobFunction job;
-    Executor executor;  // the caller's, kept from running out of work
+    std::optional<asio::executor_work_guard<Executor>> home;  // the caller's loop goes on
     std::optional<Completion>
         done;  // made in place: Boost 1.81's move assignment recurses for ever
     Status status = {};
@@ -47,8 +45,8 @@ using WaitingPtr = std::shared_ptr<Waiting>;
 void resume_caller(Waiting& waiting) {
     // From here on the executor owns the caller's coroutine, so that a loop that ends before it
     // gets here destroys it.
-    const Executor executor = std::exchange(waiting.executor, Executor());
-    asio::post(executor, [done = std::move(*waiting.done)]() mutable {
+    const auto home = *std::exchange(waiting.home, std::nullopt);
+    asio::post(home.get_executor(), [done = std::move(*waiting.done)]() mutable {
         // A slot belongs to the caller's executor, so it is emptied here and not on our thread.
         auto slot = asio::get_associated_cancellation_slot(done);
         if (slot.is_connected()) {
@@ -193,15 +191,13 @@ SqliteStore::~SqliteStore() {
 Task<Status> SqliteStore::perform(Job job) {
     auto waiting = std::make_shared<Waiting>();
     waiting->job = std::move(job);
-    const Executor executor = co_await asio::this_coro::executor;
-    waiting->executor = asio::prefer(executor, asio::execution::outstanding_work.tracked);
+    waiting->home.emplace(co_await asio::this_coro::executor);
 
     auto initiate = [impl = impl_.get(), waiting](auto handler) {
         waiting->done.emplace(std::move(handler));
         impl->start(waiting);
     };
-    co_await asio::async_initiate<decltype(asio::use_awaitable), void()>(std::move(initiate),
-                                                                         asio::use_awaitable);
+    co_await asio::async_initiate<decltype(use_task), void()>(std::move(initiate), use_task);
     if (waiting->exception) {
         std::rethrow_exception(waiting->exception);
     }

@@ -3,6 +3,7 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sluice::web {
 namespace {
@@ -25,33 +26,86 @@ std::string_view next_character(std::string_view& rest) {
     return piece.valid ? taken : kReplacement;
 }
 
+// Puts a line together: words, and one space for every gap between two.
+class LineWriter {
+ public:
+    LineWriter(std::size_t max_bytes, std::size_t expected_bytes) : max_bytes_(max_bytes) {
+        out_.reserve(std::min(expected_bytes, max_bytes));
+    }
+
+    bool is_full() const { return full_; }
+
+    void add_gap() { gap_ = !out_.empty(); }
+
+    // One character, or several in ASCII, of which as many are taken as there is room for.
+    void add(std::string_view text) {
+        const std::size_t taken = out_.size() + (gap_ ? 1 : 0);
+        const std::size_t room = max_bytes_ - std::min(taken, max_bytes_);
+        if (text.size() > room) {
+            full_ = true;
+            text = is_printable_ascii(text[0]) ? text.substr(0, room) : std::string_view();
+            text = text.substr(0, text.find_last_not_of(' ') + 1);
+        }
+        if (text.empty()) {
+            return;
+        }
+        if (gap_) {
+            out_ += ' ';
+            gap_ = false;
+        }
+        out_ += text;
+    }
+
+    void add_printable(std::string_view text) {
+        while (!text.empty() && !full_) {
+            if (text[0] == ' ') {
+                add_gap();
+                text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+                continue;
+            }
+            const std::string_view words = text.substr(0, text.find("  "));
+            text.remove_prefix(words.size());
+            const bool ends_in_gap = words.ends_with(' ');
+            add(ends_in_gap ? words.substr(0, words.size() - 1) : words);
+            if (ends_in_gap) {
+                add_gap();
+            }
+        }
+    }
+
+    std::string take() && { return std::move(out_); }
+
+ private:
+    const std::size_t max_bytes_;
+    std::string out_;
+    bool gap_ = false;  // before whatever comes next
+    bool full_ = false;
+};
+
 bool can_be_in_url(char c) {
     const auto byte = static_cast<unsigned char>(c);
-    return byte > 0x20 && byte != 0x7F && byte != '"' && byte != '<' && byte != '>';
+    return (byte > 0x20) & (byte != 0x7F) & (byte != '"') & (byte != '<') & (byte != '>');
 }
 
 }  // namespace
 
 std::string one_line(std::string_view text, std::size_t max_bytes) {
-    std::string out;
-    out.reserve(std::min(text.size(), max_bytes));
-    bool gap = false;
-    while (!text.empty()) {
-        const std::string_view character = next_character(text);
-        if (character == " " || is_control(character)) {
-            gap = !out.empty();
+    LineWriter line(max_bytes, text.size());
+    while (!text.empty() && !line.is_full()) {
+        const std::string_view plain = text.substr(0, plain_prefix(text, is_printable_ascii));
+        if (!plain.empty()) {
+            line.add_printable(plain);
+            text.remove_prefix(plain.size());
             continue;
         }
-        if (out.size() + character.size() + (gap ? 1 : 0) > max_bytes) {
-            break;
+        const std::string_view character = next_character(text);
+        if (is_control(character)) {
+            line.add_gap();
+        } else {
+            line.add(character);
         }
-        if (gap) {
-            out += ' ';
-            gap = false;
-        }
-        out += character;
     }
-    return out;
+    return std::move(line).take();
 }
 
 std::string many_lines(std::string_view text, std::size_t max_bytes) {
@@ -84,7 +138,7 @@ std::optional<std::string> answer_text(std::string_view text) {
 std::optional<std::string> usable_url(std::string_view text) {
     const std::string_view url = trim(text);
     if (url.size() > kMaxUrlBytes || !is_valid_utf8(url) ||
-        !std::all_of(url.begin(), url.end(), can_be_in_url)) {
+        plain_prefix(url, can_be_in_url) != url.size()) {
         return std::nullopt;
     }
     const auto scheme_end = url.find("://");

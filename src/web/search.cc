@@ -7,7 +7,6 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <algorithm>
 #include <array>
@@ -399,7 +398,7 @@ Task<void> Search::sweep_caches() {
             cache_.sweep(clock_.now());
             results_.sweep(clock_.now());
             // Searches have their turn in between.
-            co_await asio::post(control_, asio::as_tuple(asio::use_awaitable));
+            co_await asio::post(control_, asio::as_tuple(use_task));
         }
     }
 }

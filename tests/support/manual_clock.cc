@@ -5,8 +5,6 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/dispatch.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 
 #include <map>
 #include <mutex>
@@ -20,7 +18,7 @@ class ManualAlarms {
  public:
     static Task<void> wait_until_rung(Alarm& alarm) {
         alarm.timer_.expires_at(Instant::max());
-        co_await alarm.timer_.async_wait(boost::asio::as_tuple(boost::asio::use_awaitable));
+        co_await alarm.timer_.async_wait(boost::asio::as_tuple(use_task));
     }
     // A timer may be touched only where its executor runs.
     static void ring(std::shared_ptr<Alarm> alarm) {
@@ -91,7 +89,7 @@ WallTime ManualClock::wall_now() const {
 
 Task<void> ManualClock::wait(std::shared_ptr<Alarm> alarm, Instant deadline) {
     if (deadline <= now()) {
-        co_await asio::post(asio::use_awaitable);
+        co_await asio::post(use_task);
         co_return;
     }
     // Takes the alarm out again when the task is cancelled, or destroyed where it is suspended.

@@ -11,7 +11,6 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/socket_base.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/asio/write.hpp>
 #include <zlib.h>
 
@@ -33,7 +32,7 @@ using boost::system::error_code;
 
 namespace {
 
-constexpr auto kToken = asio::as_tuple(asio::use_awaitable);
+constexpr auto kToken = asio::as_tuple(use_task);
 constexpr std::size_t kReadBytes = 16 * 1024;
 constexpr std::size_t kMaxHeadBytes = 256 * 1024;
 constexpr std::size_t kMaxBodyBytes = 64 * 1024 * 1024;

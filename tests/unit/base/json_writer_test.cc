@@ -7,6 +7,8 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 namespace sluice {
 namespace {
@@ -135,6 +137,27 @@ TEST(JsonWriterDeathTest, WrongNestingAborts) {
     EXPECT_DEATH(JsonWriter(out).key("a"), "assertion failed");
     EXPECT_DEATH(JsonWriter(out).end_array(), "assertion failed");
     EXPECT_DEATH(JsonWriter(out).value(1).value(2), "assertion failed");
+}
+
+// Plain text is looked at block by block; what needs an escape is found wherever it stands.
+TEST(JsonString, EscapesAtEveryPlace) {
+    for (std::size_t size = 1; size < 40; ++size) {
+        for (std::size_t at = 0; at < size; ++at) {
+            for (const auto& [byte, escaped] :
+                 std::vector<std::pair<char, std::string>>{{'"', "\\\""},
+                                                           {'\\', "\\\\"},
+                                                           {'\x1F', "\\u001f"},
+                                                           {'\x7F', "\x7F"},
+                                                           {'\xFF', "\xEF\xBF\xBD"}}) {
+                std::string text(size, 'x');
+                text[at] = byte;
+                std::string out;
+                append_json_string(out, text);
+                ASSERT_EQ(out, '"' + std::string(at, 'x') + escaped +
+                                   std::string(size - at - 1, 'x') + '"');
+            }
+        }
+    }
 }
 
 }  // namespace

@@ -7,7 +7,6 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 #include <gtest/gtest.h>
 
@@ -136,7 +135,7 @@ class OtherThread {
 };
 
 Task<std::thread::id> this_thread_id() {
-    co_await asio::post(asio::use_awaitable);
+    co_await asio::post(use_task);
     co_return std::this_thread::get_id();
 }
 
@@ -220,7 +219,7 @@ void block_until(const std::atomic<bool>& flag) {
 }
 
 Task<void> hold_thread(std::atomic<bool>& holds, const std::atomic<bool>& let_go) {
-    co_await asio::post(asio::use_awaitable);
+    co_await asio::post(use_task);
     holds = true;
     block_until(let_go);
 }
@@ -253,7 +252,7 @@ TEST(RunOn, CancellationThatArrivesTooLateTouchesNothing) {
 }
 
 Task<void> one_switch() {
-    co_await asio::post(asio::use_awaitable);
+    co_await asio::post(use_task);
 }
 
 // The same with chance as the scheduler.

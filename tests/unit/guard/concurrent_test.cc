@@ -10,7 +10,6 @@
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <gtest/gtest.h>
 
 #include <array>
@@ -193,7 +192,7 @@ using Flights = SingleFlight<int, std::shared_ptr<const int>>;
 Task<Result<std::shared_ptr<const int>>> work(int key, std::atomic<int>* runs) {
     runs->fetch_add(1);
     for (int i = 0; i < 3; ++i) {
-        co_await boost::asio::post(boost::asio::use_awaitable);
+        co_await boost::asio::post(use_task);
     }
     co_return std::make_shared<const int>(key);
 }

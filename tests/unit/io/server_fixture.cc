@@ -3,7 +3,6 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/this_coro.hpp>
-#include <boost/asio/use_awaitable.hpp>
 #include <boost/system/system_error.hpp>
 
 #include <charconv>
@@ -124,8 +123,8 @@ void ScriptedHandler::set_body(std::string lead, std::string body, std::string h
 // The request is read after the wait: its views have to be valid until the answer is complete.
 Task<io::HttpResponse> ScriptedHandler::wait(const io::HttpRequest& request) {
     const Executor executor = co_await asio::this_coro::executor;
-    auto timer = std::make_shared<asio::steady_timer>(executor);
-    timer->expires_at(asio::steady_timer::time_point::max());
+    auto timer = std::make_shared<Timer>(executor);
+    timer->expires_at(Timer::time_point::max());
     bool released = false;
     {
         const std::lock_guard lock(mutex_);
@@ -137,7 +136,7 @@ Task<io::HttpResponse> ScriptedHandler::wait(const io::HttpRequest& request) {
         changed_.notify_all();
     }
     if (!released) {
-        co_await timer->async_wait(asio::as_tuple(asio::use_awaitable));
+        co_await timer->async_wait(asio::as_tuple(use_task));
         const std::lock_guard lock(mutex_);
         std::erase_if(gates_, [&timer](const Gate& gate) { return gate.timer == timer; });
     }
@@ -164,13 +163,13 @@ void ScriptedHandler::set_elsewhere(Executor executor) {
 
 Task<io::HttpResponse> ScriptedHandler::later() {
     const Executor executor = co_await asio::this_coro::executor;
-    co_await asio::post(executor, asio::use_awaitable);
+    co_await asio::post(executor, use_task);
     co_return text_response("later");
 }
 
 Task<io::HttpResponse> ScriptedHandler::throw_later() {
     const Executor executor = co_await asio::this_coro::executor;
-    co_await asio::post(executor, asio::use_awaitable);
+    co_await asio::post(executor, use_task);
     throw std::runtime_error("a secret that must not be shown");
 }
 

@@ -9,8 +9,6 @@
 #include "support/collecting_sink.h"
 #include "support/raw_client.h"
 
-#include <boost/asio/steady_timer.hpp>
-
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -51,7 +49,7 @@ class ScriptedHandler final : public io::HttpHandler {
  private:
     // On the heap, since a cancelled Task may outlive the lock that found it.
     struct Gate {
-        std::shared_ptr<boost::asio::steady_timer> timer;
+        std::shared_ptr<Timer> timer;
         Executor executor;
     };
 

@@ -1,9 +1,13 @@
 #include "web/plain_text.h"
 
+#include "base/text.h"
+
 #include <gtest/gtest.h>
 
+#include <random>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sluice::web {
 namespace {
@@ -34,6 +38,47 @@ TEST(PlainText, OneLineIsCutBetweenCharacters) {
     EXPECT_EQ(one_line("ab\xC3\xA9", 4), "ab\xC3\xA9");
     EXPECT_EQ(one_line("ab cd", 3), "ab");
     EXPECT_EQ(one_line("abc", 0), "");
+}
+
+// One character after another, as the rule says it.
+std::string one_line_by_characters(std::string_view text, std::size_t max_bytes) {
+    std::string line;
+    bool gap = false;
+    while (!text.empty()) {
+        const Utf8Piece piece = first_utf8(text);
+        const std::string character(piece.valid ? text.substr(0, piece.bytes) : "\xEF\xBF\xBD");
+        text.remove_prefix(piece.bytes);
+        const bool second_controls = character >= "\xC2\x80" && character <= "\xC2\x9F";
+        const auto first = static_cast<unsigned char>(character[0]);
+        if (first <= 0x20 || first == 0x7F || second_controls) {
+            gap = !line.empty();
+            continue;
+        }
+        const std::string next = (gap ? " " : "") + character;
+        if (line.size() + next.size() > max_bytes) {
+            break;
+        }
+        line += next;
+        gap = false;
+    }
+    return line;
+}
+
+// Runs of plain text are copied whole; nobody can tell.
+TEST(PlainText, OneLineIsTheSameWhateverIsCopiedAtOnce) {
+    std::mt19937 random(4);
+    const std::vector<std::string> pieces = {
+        "a",        " ",    "  ",   "\t", "\n",      "longer words than one block ",
+        "\xC3\xA9", "\xFF", "\x7F", "~",  "\xC2\x85"};
+    for (int run = 0; run < 20'000; ++run) {
+        std::string text;
+        for (std::size_t left = random() % 12; left > 0; --left) {
+            text += pieces[random() % pieces.size()];
+        }
+        const std::size_t max_bytes = random() % 64;
+        ASSERT_EQ(one_line(text, max_bytes), one_line_by_characters(text, max_bytes))
+            << "text '" << text << "', at most " << max_bytes << " bytes";
+    }
 }
 
 // Page text keeps the shape that Markdown needs.
