@@ -21,6 +21,13 @@ constexpr JsonLimits kAnswerLimits{.max_bytes = io::HttpClientConfig::kLargestRe
 // What a trial asks for: short, harmless, known to every index.
 constexpr std::string_view kTestQuery = "wikipedia";
 
+SearchRequest test_request() {
+    SearchRequest request;
+    request.query = QueryText(std::string(kTestQuery));
+    request.max_results = 1;
+    return request;
+}
+
 KeyTest::Verdict verdict_of(const Judgement& judgement) {
     const auto* verdict = std::get_if<Verdict>(&judgement);
     if (verdict == nullptr) {
@@ -84,6 +91,10 @@ KeyTrial::KeyTrial(KeyPool& pool, access::Budgets& budgets, const ProviderStates
       trials_(guard::TokenBucketConfig{kBurst, kInterval}),
       reader_(kAnswerLimits) {}
 
+Cost KeyTrial::price_of(const Provider& provider, const ProviderSettings& settings) {
+    return at_price(provider.spec(), settings.price, provider.price(test_request()));
+}
+
 Task<Result<KeyTest>> KeyTrial::run(std::string key_id, access::Payer payer) {
     CO_TRY(const Plan plan, this->plan(key_id, std::move(payer)));
     const Instant begun = clock_.now();
@@ -128,11 +139,9 @@ Result<KeyTrial::Plan> KeyTrial::plan(const std::string& key_id, access::Payer p
     }
     const Instant now = clock_.now();
     TRY_STATUS(take_trial(now));
-    SearchRequest request;
-    request.query = QueryText(std::string(kTestQuery));
-    request.max_results = 1;
+    SearchRequest request = test_request();
     request.payer = std::move(payer);
-    const Cost expected = at_price(spec, settings.price, state.provider().price(request));
+    const Cost expected = price_of(state.provider(), settings);
     return Plan{state,    std::move(config), settings, std::move(key), std::move(request),
                 expected, now + kTimeout};
 }

@@ -57,6 +57,9 @@ class KeyTrial {
              io::HttpClient& http, Clock& clock,
              std::function<std::shared_ptr<const WebConfig>()> config);
 
+    // What a trial of a key of that provider costs by the price list. Any thread.
+    static Cost price_of(const Provider& provider, const ProviderSettings& settings);
+
     // The call takes a turn under the provider's rate and is paid for like any other, by `payer`;
     // neither the key nor the provider's circuit learns how it ended, and the key's own quota does
     // not count it. Errors, of which nothing was sent: kNotFound; kConflict when the key lacks an

@@ -118,6 +118,41 @@ def test_a_trial_without_a_gateway(data_dir, upstream):
     assert second.returncode == 1 and "budgets.providers.serper.calls_day" in second.stdout + second.stderr
 
 
+def probe(data_dir, *args, env=None):
+    return subprocess.run([SLUICE, "check", "--probe", *args, "--data-dir", str(data_dir)], capture_output=True, text=True,
+                          timeout=TIMEOUT_S, cwd=data_dir, env={**os.environ, **(env or {})})
+
+
+@pytest.mark.parametrize("with_gateway", [True, False])
+def test_a_check_may_try_every_key(data_dir, upstream, with_gateway):
+    """What it will cost is said first; each key that searches may use is tried once, and paid for like any call."""
+    env = {"SLUICE__PROVIDERS__SERPER__BASE_URL": f"http://127.0.0.1:{upstream.port}/serper",
+           "SLUICE__BUDGETS__PROVIDERS__SERPER__CALLS_DAY": "2"}
+    with gateway(data_dir, upstream, env=env) if with_gateway else contextlib.nullcontext():
+        for number in range(4):
+            assert command(data_dir, "add", "serper", stdin=f"{SECRET}-{number}").returncode == 0
+        keys = json.loads(command(data_dir, "list", "--json").stdout)["keys"]
+        assert command(data_dir, "disable", keys[0]["id"]).returncode == 0
+        upstream.control("serper", fixture="auth", times=1)
+        tried = probe(data_dir, "--json", env=env)
+        assert "3 calls, one with each key, about $0.003" in tried.stderr
+        results = [key["result"] for key in json.loads(tried.stdout)["probe"]]
+        assert results == ["invalid", "valid", "valid"] and tried.returncode == 1, tried.stdout + tried.stderr
+        broke = probe(data_dir, env=env)
+        assert broke.returncode == 1 and len(re.findall("not_tried.*budgets.providers.serper.calls_day", broke.stdout)) == 3
+        assert SECRET not in tried.stdout + tried.stderr + broke.stdout + broke.stderr
+
+
+def test_a_check_of_good_keys(data_dir, upstream):
+    env = {"SLUICE__PROVIDERS__SERPER__BASE_URL": f"http://127.0.0.1:{upstream.port}/serper"}
+    assert command(data_dir, "add", "serper", stdin=SECRET).returncode == 0
+    upstream.control("serper", fixture="ok")
+    good = probe(data_dir, env=env)
+    assert good.returncode == 0 and re.search(r"^\w+ +serper +4711 +valid ", good.stdout, re.M), good.stdout + good.stderr
+    wrong = probe(data_dir, "--set", "cache.ttl_s=never", env=env)
+    assert wrong.returncode == 2 and "one with each key" not in wrong.stderr, "nothing is tried with a wrong configuration"
+
+
 def test_keys_of_the_environment(data_dir):
     """Seeding is idempotent; what an operator removed or disabled stays so over restarts."""
     env = {"SERPER_API_KEYS": f"{SECRET},serper-wire-second-1234", "TAVILY_API_KEY": "tvly-wire-third-0000"}
@@ -229,6 +264,22 @@ def test_commands_without_a_gateway(data_dir, upstream):
         assert [k["provider"] for k in sluice.keys()] == ["tavily", "tavily"]
 
 
+def test_a_key_is_changed(data_dir, upstream):
+    added = command(data_dir, "add", "serper", "--json", "--label", "main", "--quota", "10/day", stdin=SECRET)
+    key_id = json.loads(added.stdout)["id"]
+    changed = command(data_dir, "set", key_id, "--weight", "3", "--account", "team", "--quota", "60/1h", "--max-in-flight", "7")
+    assert (changed.returncode, changed.stdout) == (0, f"changed {key_id}\n"), changed.stderr
+    with gateway(data_dir, upstream) as sluice:
+        key, = sluice.keys()
+        assert (key["weight"], key["account"], key["label"], key["max_in_flight"]) == (3, "team", "main", 7)
+        assert key["quota"] == {"limit": 60, "per": "1h"}
+        freed = command(data_dir, "set", key_id, "--quota", "none", "--label", "", "--max-in-flight", "0", "--json")
+        assert freed.returncode == 0 and "quota" not in json.loads(freed.stdout), freed.stderr
+        key, = sluice.keys()
+        assert (key["weight"], key["label"], key["max_in_flight"]) == (3, "", 100)
+        assert command(data_dir, "set", key_id).returncode == 2, "something has to change"
+
+
 def test_commands_beside_a_gateway(data_dir, upstream):
     with gateway(data_dir, upstream) as sluice:
         added = command(data_dir, "add", "serper", "--json", stdin=SECRET)
@@ -263,6 +314,8 @@ def test_another_process_is_noticed(data_dir, upstream):
     (["add", "serper", "--secret-file", "nowhere"], "", 2, "nowhere"),
     (["add", SECRET, SECRET], "", 2, ""),
     (["remove", "nonesuch"], "", 1, "sluice keys list"),
+    (["set", "nonesuch", "--weight", "2"], "", 1, "sluice keys list"),
+    (["set", "any", "--quota", "5"], "", 2, "--quota"),
     (["enable", "../nonesuch"], "", 1, "sluice keys list"),
     (["test", "nonesuch"], "", 1, "no key of that id"),
     (["lst"], "", 2, ""), ([], "", 2, "subcommand"),
@@ -274,7 +327,7 @@ def test_mistakes_are_told(data_dir, args, stdin, code, said):
     assert stdin.strip() == "" or stdin not in result.stdout + result.stderr
 
 
-@pytest.mark.parametrize("name", ["list", "add", "enable", "disable", "remove", "test"])
+@pytest.mark.parametrize("name", ["list", "add", "set", "enable", "disable", "remove", "test"])
 def test_help_teaches(name):
     result = subprocess.run([SLUICE, "keys", name, "--help"], capture_output=True, text=True, timeout=TIMEOUT_S)
     assert result.returncode == 0 and "Usage:" in result.stdout and len(result.stdout) > 150

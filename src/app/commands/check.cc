@@ -1,20 +1,25 @@
 // `sluice check`: is the configuration right, what is in force, and where does each value come
-// from?
+// from? With --probe also: does each key work?
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
+#include "app/key_probe.h"
+#include "app/keys_api.h"
 #include "base/config_render.h"
 #include "base/json.h"
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <vector>
 
 namespace sluice::app {
 
 namespace {
 
-std::string settings_as_json(const LoadedConfig& loaded) {
+// `probed`: null when nothing was tried.
+std::string settings_as_json(const LoadedConfig& loaded, const std::vector<ProbedKey>* probed) {
     std::string out;
     JsonWriter json(out);
     json.begin_object().field("ok", loaded.errors.empty()).field("file", loaded.file);
@@ -29,7 +34,12 @@ std::string settings_as_json(const LoadedConfig& loaded) {
         json.field("type", setting.type).field("range", setting.range);
         json.field("origin", setting.origin).field("default", setting.default_value).end_object();
     }
-    json.end_array().end_object();
+    json.end_array();
+    if (probed != nullptr) {
+        json.key("probe");
+        write_probe(json, *probed);
+    }
+    json.end_object();
     return out + "\n";
 }
 
@@ -50,21 +60,57 @@ std::string describe_keys(const Environment& environment) {
     return text + "\n";
 }
 
-int check(const ConfigOptions& options, bool as_json) {
-    const SystemEnvironment environment;
-    const LoadedConfig loaded = load_config(options.sources(), environment);
-    if (as_json) {
-        print(settings_as_json(loaded));
-        return loaded.errors.empty() ? 0 : 2;
-    }
-    if (!loaded.errors.empty()) {
-        print_to_stderr(format_errors(loaded.errors));
-        return 2;
-    }
+void print_settings(const LoadedConfig& loaded, const Environment& environment) {
     print("# " + (loaded.file.empty() ? std::string("no configuration file") : loaded.file) +
           ": every setting is right\n");
     print(render_effective(loaded.settings));
     print(describe_keys(environment));
+}
+
+// Of a configuration that is right. What it will cost is said first, on stderr.
+int check_keys(const LoadedConfig& loaded, const Environment& environment, bool as_json) {
+    auto api = KeysApi::connect(loaded.config, environment);
+    if (!api.ok()) {
+        print_error(api.error().message);
+        return 1;
+    }
+    auto keys = keys_to_probe(*api, loaded.config);
+    if (!keys.ok()) {
+        print_error(keys.error().message);
+        return 1;
+    }
+    print_to_stderr(announce(*keys) + "\n");
+    probe(*api, *keys);
+    if (as_json) {
+        print(settings_as_json(loaded, &*keys));
+    } else {
+        print_settings(loaded, environment);
+        print("\n" + probe_table(*keys));
+    }
+    return std::all_of(keys->begin(), keys->end(), [](const auto& key) { return key.is_good(); })
+               ? 0
+               : 1;
+}
+
+int check(const ConfigOptions& options, bool with_probe, bool as_json) {
+    const SystemEnvironment environment;
+    const LoadedConfig loaded = load_config(options.sources(), environment);
+    if (!loaded.errors.empty()) {
+        if (as_json) {
+            print(settings_as_json(loaded, nullptr));
+        } else {
+            print_to_stderr(format_errors(loaded.errors));
+        }
+        return 2;
+    }
+    if (with_probe) {
+        return check_keys(loaded, environment, as_json);
+    }
+    if (as_json) {
+        print(settings_as_json(loaded, nullptr));
+    } else {
+        print_settings(loaded, environment);
+    }
     return 0;
 }
 
@@ -74,12 +120,16 @@ void add_check(CLI::App& app, std::function<int()>& chosen) {
     CLI::App* command =
         app.add_subcommand("check", "validate the configuration and show what is in force");
     const auto options = add_config_options(*command);
+    const auto with_probe = std::make_shared<bool>(false);
+    command->add_flag("--probe", *with_probe,
+                      "also try every key with one call, which its provider charges for");
     const auto as_json = add_json_flag(*command);
     command->footer(
-        "Exit code 0: right; 2: each mistake is told with file, line and key.\n"
+        "Exit code 0: right; 1: a key that was tried did not prove good; 2: each mistake is told "
+        "with file, line and key.\n"
         "Example: sluice check --config sluice.toml");
-    command->callback([&chosen, options, as_json] {
-        chosen = [options, as_json] { return check(*options, *as_json); };
+    command->callback([&chosen, options, with_probe, as_json] {
+        chosen = [=] { return check(*options, *with_probe, *as_json); };
     });
 }
 

@@ -1,7 +1,10 @@
 #include "app/commands/common.h"
 
+#include "base/text.h"
+
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <unistd.h>
 
@@ -22,6 +25,26 @@ std::shared_ptr<ConfigOptions> add_config_options(CLI::App& command) {
                     "one setting, as in the file: --set cache.ttl_s=60 (may be repeated)")
         ->type_name("KEY=VALUE");
     return options;
+}
+
+std::string table(const std::vector<std::vector<std::string>>& rows) {
+    std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
+    for (const auto& row : rows) {
+        for (std::size_t i = 0; i < widths.size(); ++i) {
+            widths[i] = std::max(widths[i], count_code_points(row[i]));
+        }
+    }
+    std::string out;
+    for (const auto& row : rows) {
+        for (std::size_t i = 0; i < widths.size(); ++i) {
+            out += row[i];
+            if (i + 1 < widths.size()) {
+                out.append(widths[i] - count_code_points(row[i]) + 2, ' ');
+            }
+        }
+        out += '\n';
+    }
+    return out;
 }
 
 std::shared_ptr<bool> add_json_flag(CLI::App& command) {

@@ -41,6 +41,9 @@ std::optional<LoadedConfig> load_or_explain(const ConfigOptions& options,
 // settings are that gateway's business and only warned of here.
 std::string data_dir_of(const ConfigOptions& options, const Environment& environment);
 
+// Rows of the same number of cells, the first of them the head, as aligned columns.
+std::string table(const std::vector<std::vector<std::string>>& rows);
+
 void print(const std::string& text);            // to stdout
 void print_to_stderr(const std::string& text);  // as it is
 void print_error(const std::string& text);      // to stderr, after "sluice: ", with a line break

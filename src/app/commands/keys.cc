@@ -1,10 +1,8 @@
-// `sluice keys list|add|enable|disable|remove|test`: provider keys, over the admin socket of a
+// `sluice keys list|add|set|enable|disable|remove|test`: provider keys, over the admin socket of a
 // running gateway, or over the store of the data directory where none runs.
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
-#include "app/offline_keys.h"
-#include "app/server_call.h"
-#include "app/wire.h"
+#include "app/keys_api.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "web/provider.h"
@@ -12,7 +10,6 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstring>
 #include <functional>
@@ -30,8 +27,6 @@ namespace {
 
 // Of standard input or of a file with a key.
 constexpr std::size_t kMaxSecretInput = 4096;
-// How long a gateway may take to say that it is there.
-constexpr Millis kProbeTimeout{3'000};
 
 struct AddOptions {
     std::string provider;
@@ -45,67 +40,6 @@ struct AddOptions {
     std::int64_t max_in_flight = 0;  // 0: not given
 };
 
-// Where requests go: to the gateway that runs there, or to the store.
-class KeysApi {
- public:
-    static Result<KeysApi> connect(const Config& config, const Environment& environment) {
-        KeysApi api;
-        ServerCall probe;
-        probe.socket_path = admin_socket_path(config.data_dir);
-        probe.target = "/healthz";
-        probe.timeout = kProbeTimeout;
-        const Result<ServerAnswer> found = call_server(probe);
-        if (found.ok()) {
-            api.socket_path_ = probe.socket_path;
-            return api;
-        }
-        // A gateway that is there and does not answer still has the store in its hands.
-        if (found.error().code != Code::kNotFound) {
-            return found.error();
-        }
-        TRY(api.offline_, OfflineKeys::open(config, environment));
-        return api;
-    }
-
-    bool gateway_runs() const { return offline_ == nullptr; }
-
-    Result<ServerAnswer> send(std::string method, std::string target, std::string body = {}) {
-        ServerCall call;
-        call.socket_path = socket_path_;
-        call.method = std::move(method);
-        call.target = std::move(target);
-        call.body = std::move(body);
-        if (offline_) {
-            return offline_->answer(call);
-        }
-        return call_server(call);
-    }
-
- private:
-    std::string socket_path_;
-    std::unique_ptr<OfflineKeys> offline_;
-};
-
-// Prints what went wrong. 2 when the caller has to say something else, 1 otherwise.
-int explain(const Result<ServerAnswer>& answer) {
-    if (!answer.ok()) {
-        print_error(answer.error().message);
-        return 1;
-    }
-    JsonReader reader;
-    const auto body = reader.parse(answer->body);
-    const std::string detail(body.ok() ? body->string_at("detail") : std::string_view());
-    print_error(detail.empty()
-                    ? "the gateway answered " + std::to_string(answer->status)
-                    : detail +
-                          (answer->status == 404 ? "; `sluice keys list` shows every id" : ""));
-    return answer->status == 400 ? 2 : 1;
-}
-
-bool succeeded(const Result<ServerAnswer>& answer) {
-    return answer.ok() && answer->status >= 200 && answer->status < 300;
-}
-
 std::string quota_text(const JsonValue& key) {
     const auto limit = key.find("quota", "limit");
     if (!limit) {
@@ -115,8 +49,7 @@ std::string quota_text(const JsonValue& key) {
            std::string(key.string_at("quota", "per"));
 }
 
-constexpr std::size_t kColumns = 9;
-using Row = std::array<std::string, kColumns>;
+using Row = std::vector<std::string>;
 
 Row row_of(const JsonValue& key, bool with_status) {
     const auto text = [&](std::string_view name) {
@@ -136,26 +69,6 @@ Row row_of(const JsonValue& key, bool with_status) {
     }
     return {text("id"),      text("provider"), text("last4"),   std::move(status), number("used"),
             quota_text(key), number("weight"), text("account"), text("label")};
-}
-
-std::string table(const std::vector<Row>& rows) {
-    std::array<std::size_t, kColumns> widths{};
-    for (const Row& row : rows) {
-        for (std::size_t i = 0; i < kColumns; ++i) {
-            widths[i] = std::max(widths[i], count_code_points(row[i]));
-        }
-    }
-    std::string out;
-    for (const Row& row : rows) {
-        for (std::size_t i = 0; i < kColumns; ++i) {
-            out += row[i];
-            if (i + 1 < kColumns) {
-                out.append(widths[i] - count_code_points(row[i]) + 2, ' ');
-            }
-        }
-        out += '\n';
-    }
-    return out;
 }
 
 int list(KeysApi& api, bool as_json) {
@@ -224,6 +137,9 @@ Result<Secret> read_secret(const AddOptions& options, const Environment& environ
     return secret;
 }
 
+constexpr std::string_view kQuotaForm =
+    "--quota: expected a number and a period such as 1000/day, 5000/month, 100/total or 60/1h";
+
 // "1000/day".
 bool write_quota(JsonWriter& json, const std::string& text) {
     const std::size_t slash = text.find('/');
@@ -257,9 +173,7 @@ int add(KeysApi& api, const AddOptions& options, const Environment& environment,
         json.field("max_in_flight", options.max_in_flight);
     }
     if (!options.quota.empty() && !write_quota(json, options.quota)) {
-        print_error(
-            "--quota: expected a number and a period such as 1000/day, 5000/month, 100/total or "
-            "60/1h");
+        print_error(std::string(kQuotaForm));
         return 2;
     }
     json.end_object();
@@ -278,11 +192,6 @@ int add(KeysApi& api, const AddOptions& options, const Environment& environment,
     return 0;
 }
 
-// The id as one segment of a path.
-std::string key_target(const std::string& id) {
-    return "/v1/keys/" + percent_encode(id);
-}
-
 int set_state(KeysApi& api, const std::string& id, std::string_view state, bool as_json) {
     std::string body;
     JsonWriter(body).begin_object().field("state", state).end_object();
@@ -291,6 +200,61 @@ int set_state(KeysApi& api, const std::string& id, std::string_view state, bool 
         return explain(answer);
     }
     print(as_json ? answer->body : id + " is " + std::string(state) + "\n");
+    return 0;
+}
+
+struct SetOptions {
+    std::string id;
+    std::optional<std::string> label = {};
+    std::optional<std::string> account = {};
+    std::optional<std::string> quota = {};  // "none": no quota
+    std::optional<std::string> engine_id = {};
+    std::optional<std::int64_t> weight = {};
+    std::optional<std::int64_t> max_in_flight = {};  // 0: no bound of its own
+};
+
+// What was given, and nothing else. False: the quota can't be read.
+bool write_changes(JsonWriter& json, const SetOptions& options) {
+    json.begin_object();
+    const std::pair<std::string_view, const std::optional<std::string>*> texts[] = {
+        {"label", &options.label},
+        {"account", &options.account},
+        {"engine_id", &options.engine_id},
+    };
+    for (const auto& [name, text] : texts) {
+        if (*text) {
+            json.field(name, **text);
+        }
+    }
+    if (options.weight) {
+        json.field("weight", *options.weight);
+    }
+    if (options.max_in_flight == 0) {
+        json.key("max_in_flight").null();
+    } else if (options.max_in_flight) {
+        json.field("max_in_flight", *options.max_in_flight);
+    }
+    if (options.quota == "none") {
+        json.key("quota").null();
+    } else if (options.quota && !write_quota(json, *options.quota)) {
+        return false;
+    }
+    json.end_object();
+    return true;
+}
+
+int set(KeysApi& api, const SetOptions& options, bool as_json) {
+    std::string body;
+    JsonWriter json(body);
+    if (!write_changes(json, options)) {
+        print_error(std::string(kQuotaForm));
+        return 2;
+    }
+    const Result<ServerAnswer> answer = api.send("PATCH", key_target(options.id), std::move(body));
+    if (!succeeded(answer)) {
+        return explain(answer);
+    }
+    print(as_json ? answer->body : "changed " + options.id + "\n");
     return 0;
 }
 
@@ -310,7 +274,7 @@ int remove(KeysApi& api, const std::string& id, bool as_json) {
 
 // 0 when the provider takes the key.
 int test(KeysApi& api, const std::string& id, bool as_json) {
-    const Result<ServerAnswer> answer = api.send("POST", key_target(id) + "/test");
+    const Result<ServerAnswer> answer = try_key(api, id);
     if (!succeeded(answer)) {
         return explain(answer);
     }
@@ -373,6 +337,36 @@ void add_add_command(CLI::App& keys, std::function<int()>& chosen) {
     });
 }
 
+void add_set_command(CLI::App& keys, std::function<int()>& chosen) {
+    CLI::App* command = keys.add_subcommand("set", "change what a key was added with");
+    const auto config = add_config_options(*command);
+    const auto options = std::make_shared<SetOptions>();
+    command->add_option("id", options->id, "as `sluice keys list` shows it")->required();
+    command->add_option("--label", options->label, "what it is, for people");
+    command->add_option("--account", options->account,
+                        "keys of one account share its quota at the provider");
+    command->add_option("--weight", options->weight, "its share in the rotation weighted")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{web::kMaxKeyWeight}));
+    command
+        ->add_option("--max-in-flight", options->max_in_flight,
+                     "calls at once; 0: what keys.max_in_flight says")
+        ->check(CLI::Range(std::int64_t{0}, std::int64_t{web::kMaxKeyInFlight}));
+    command->add_option("--quota", options->quota,
+                        "calls in a period: 1000/day, 5000/month, 60/1h; none: no quota");
+    command->add_option("--engine-id", options->engine_id, "of a Google search engine");
+    const auto as_json = add_json_flag(*command);
+    command->footer(
+        "What is not given stays as it is; the key itself is never changed.\n"
+        "Example: sluice keys set ID --weight 3 --quota 1000/month");
+    command->callback([&chosen, config, options, as_json] {
+        chosen = [=] {
+            return with_api(*config, [&](KeysApi& api, const Environment&) {
+                return set(api, *options, *as_json);
+            });
+        };
+    });
+}
+
 using OnKey = std::function<int(KeysApi&, const std::string& id, bool as_json)>;
 
 void add_key_command(CLI::App& keys, std::function<int()>& chosen, const std::string& name,
@@ -395,7 +389,7 @@ void add_key_command(CLI::App& keys, std::function<int()>& chosen, const std::st
 
 void add_keys(CLI::App& app, std::function<int()>& chosen) {
     CLI::App* keys =
-        app.add_subcommand("keys", "provider keys: list, add, enable, disable, remove, test");
+        app.add_subcommand("keys", "provider keys: list, add, set, enable, disable, remove, test");
     keys->require_subcommand(1);
     CLI::App* list_command = keys->add_subcommand("list", "every key and how it fares");
     const auto config = add_config_options(*list_command);
@@ -407,6 +401,7 @@ void add_keys(CLI::App& app, std::function<int()>& chosen) {
         };
     });
     add_add_command(*keys, chosen);
+    add_set_command(*keys, chosen);
     add_key_command(*keys, chosen, "enable", "use a key again",
                     [](KeysApi& api, const std::string& id, bool json) {
                         return set_state(api, id, "active", json);
