@@ -207,6 +207,55 @@ def test_ops_paths(sluice):
     assert spec["openapi"] == "3.1.0" and "/v1/search" in spec["paths"]
 
 
+TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": (int, float), "null": type(None)}
+
+
+def mismatches(value, schema, spec, path="$"):
+    """Where a value is not as a schema of the description has it, as far as the description uses JSON Schema."""
+    if "$ref" in schema:
+        schema = spec["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if not any(isinstance(value, TYPES[name]) and (name == "boolean") == isinstance(value, bool) for name in types):
+        return [f"{path}: {value!r} is not {types}"]
+    if value not in schema.get("enum", [value]):
+        return [f"{path}: {value!r} is none of {schema['enum']}"]
+    found = []
+    if isinstance(value, dict):
+        found += [f"{path}.{name} is missing" for name in schema.get("required", []) if name not in value]
+        others = schema.get("additionalProperties", True)
+        for name, member in value.items():
+            inner = schema.get("properties", {}).get(name, others)
+            if inner is False:
+                found.append(f"{path}.{name} is not described")
+            elif inner is not True:
+                found += mismatches(member, inner, spec, f"{path}.{name}")
+    if isinstance(value, list):
+        found += [m for i, item in enumerate(value) for m in mismatches(item, schema["items"], spec, f"{path}[{i}]")]
+    return found
+
+
+@pytest.fixture
+def busy(upstream):
+    """With calls that went well, a circuit that is open and a budget."""
+    gateway = Sluice(upstream, "[circuit]\nfailure_threshold = 1\n[budgets.gateway]\nusd_day = 5\n")
+    upstream.control("serper", fault="refuse")
+    assert gateway.search("something to describe").json()["provider"] == "tavily"
+    yield gateway
+    assert gateway.stop() == 0, gateway.output()
+
+
+def test_the_status_is_as_the_description_says(busy):
+    spec = busy.get("/openapi.json").json()
+    answer = spec["paths"]["/v1/status"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+    status = busy.get("/v1/status").json()
+    assert status["circuits"]["serper"]["state"] == "open" and status["spend"]["limits"] == {"usd_day": 5}
+    assert mismatches(status, answer, spec) == []
+    del status["scheduler"]["fast"]["running"]
+    status["circuits"]["serper"]["state"] = "ajar"
+    status["keys"]["serper"]["lost"] = 1
+    assert len(mismatches(status, answer, spec)) == 3, "the comparison sees what is wrong"
+
+
 def test_the_admin_socket_purges_and_the_network_can_not(sluice):
     sluice.search("to be purged")
     assert sluice.post("/admin/cache/purge", {}).status == 404

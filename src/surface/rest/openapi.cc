@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "surface/common/errors.h"
 #include "surface/rest/openapi_keys.h"
+#include "surface/rest/openapi_status.h"
 #include "surface/rest/search_fields.h"
 #include "web/types.h"
 
@@ -452,8 +453,7 @@ std::string render_openapi(std::string_view version) {
     json.field("description", "One door for every search.").end_object();
     json.key("paths").begin_object();
     write_search(json);
-    write_plain_path(json, "/v1/status", "status", "Lanes, cache, keys and providers.",
-                     "application/json");
+    write_status_path(json);
     write_usage_path(json);
     write_key_paths(json);
     write_plain_path(json, "/healthz", "healthz", "200 as long as the process answers.",
@@ -479,6 +479,7 @@ std::string render_openapi(std::string_view version) {
     write_attempt_schema(json);
     write_problem_schema(json);
     write_key_schemas(json);
+    write_status_schemas(json);
     json.end_object().end_object();
     json.key("security").begin_array();
     json.begin_object().end_object();

@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -222,9 +223,29 @@ Status set_range_end(SearchRequest& r, const FieldValue& v, std::string web::Fre
     return {};
 }
 
-// NOLINTNEXTLINE(readability-function-size): a table
-const std::vector<SearchField>& fields() {
-    static const std::vector<SearchField> table = {
+template <auto Member>
+Status set_flag(SearchRequest& r, FieldValue v) {
+    r.*Member = v.boolean;
+    return {};
+}
+
+template <auto Member>
+Status set_number(SearchRequest& r, FieldValue v) {
+    r.*Member = static_cast<std::uint32_t>(v.integer);
+    return {};
+}
+
+template <auto Member>
+Status add_to(SearchRequest& r, FieldValue v) {
+    return add_domains(r.*Member, v.list);
+}
+
+Status ignore(SearchRequest& /*r*/, FieldValue /*v*/) {
+    return {};
+}
+
+std::vector<SearchField> what_to_find() {
+    return {
         {.name = "query",
          .type = FieldType::kText,
          .help = "What to search for; 1 to 2,000 characters.",
@@ -242,19 +263,18 @@ const std::vector<SearchField>& fields() {
          .help = "Results at most.",
          .min = 1,
          .max = 50,
-         .apply = [](SearchRequest& r, FieldValue v) -> Status {
-             r.max_results = static_cast<std::uint32_t>(v.integer);
-             return {};
-         }},
+         .apply = set_number<&SearchRequest::max_results>},
         {.name = "page",
          .type = FieldType::kInteger,
          .help = "Page of results, from 1.",
          .min = 1,
          .max = 100,
-         .apply = [](SearchRequest& r, FieldValue v) -> Status {
-             r.page = static_cast<std::uint32_t>(v.integer);
-             return {};
-         }},
+         .apply = set_number<&SearchRequest::page>},
+    };
+}
+
+std::vector<SearchField> what_it_is_like() {
+    return {
         {.name = "locale",
          .type = FieldType::kText,
          .help = "Language of the results as a BCP 47 tag, such as de or pt-BR.",
@@ -278,27 +298,24 @@ const std::vector<SearchField>& fields() {
         {.name = "answer",
          .type = FieldType::kBoolean,
          .help = "Ask for a short written answer too.",
-         .apply = [](SearchRequest& r, FieldValue v) -> Status {
-             r.want_answer = v.boolean;
-             return {};
-         }},
+         .apply = set_flag<&SearchRequest::want_answer>},
         {.name = "content",
          .type = FieldType::kBoolean,
          .help = "Ask for the text of the pages too.",
-         .apply = [](SearchRequest& r, FieldValue v) -> Status {
-             r.want_content = v.boolean;
-             return {};
-         }},
+         .apply = set_flag<&SearchRequest::want_content>},
         {.name = "include_domains",
          .type = FieldType::kTextList,
          .help = "Only results from these domains, at most 300.",
-         .apply = [](SearchRequest& r,
-                     FieldValue v) { return add_domains(r.include_domains, v.list); }},
+         .apply = add_to<&SearchRequest::include_domains>},
         {.name = "exclude_domains",
          .type = FieldType::kTextList,
          .help = "No results from these domains, at most 300.",
-         .apply = [](SearchRequest& r,
-                     FieldValue v) { return add_domains(r.exclude_domains, v.list); }},
+         .apply = add_to<&SearchRequest::exclude_domains>},
+    };
+}
+
+std::vector<SearchField> how_it_is_done() {
+    return {
         {.name = "providers",
          .type = FieldType::kTextList,
          .help = "The providers to ask, in order, in place of the lane's.",
@@ -332,17 +349,11 @@ const std::vector<SearchField>& fields() {
         {.name = "trace",
          .type = FieldType::kBoolean,
          .help = "Show every attempt.",
-         .apply = [](SearchRequest& r, FieldValue v) -> Status {
-             r.trace = v.boolean;
-             return {};
-         }},
+         .apply = set_flag<&SearchRequest::trace>},
         {.name = "explain",
          .type = FieldType::kBoolean,
          .help = "Say what would be done, provider by provider, and do nothing.",
-         .apply = [](SearchRequest& r, FieldValue v) -> Status {
-             r.explain = v.boolean;
-             return {};
-         }},
+         .apply = set_flag<&SearchRequest::explain>},
         {.name = "cache",
          .type = FieldType::kText,
          .help = "use: read and write. refresh: write only. bypass: neither. only: never ask a "
@@ -355,7 +366,12 @@ const std::vector<SearchField>& fields() {
                                             : web::CacheMode::kUse;
              return {};
          }},
-        // What callers of LiteLLM's and Perplexity's search routes send to this path.
+    };
+}
+
+// What callers of LiteLLM's and Perplexity's search routes send to this path.
+std::vector<SearchField> of_other_callers() {
+    return {
         {.name = "search_domain_filter",
          .type = FieldType::kTextList,
          .help = "As Perplexity has it: domains to include, or with a leading '-' to exclude.",
@@ -381,25 +397,33 @@ const std::vector<SearchField>& fields() {
                  "provider's.",
          .min = 1,
          .max = 1'000'000,
-         .apply = [](SearchRequest&, FieldValue) -> Status { return {}; }},
+         .apply = ignore},
         {.name = "max_tokens",
          .type = FieldType::kInteger,
          .help = "Accepted from Perplexity callers; bounds nothing here.",
          .min = 1,
          .max = 10'000'000,
-         .apply = [](SearchRequest&, FieldValue) -> Status { return {}; }},
+         .apply = ignore},
         {.name = "search_tool_name",
          .type = FieldType::kText,
          .help = "Accepted from LiteLLM callers; the route decides here.",
-         .apply = [](SearchRequest&, FieldValue) -> Status { return {}; }},
+         .apply = ignore},
     };
-    return table;
+}
+
+std::vector<SearchField> all_fields() {
+    std::vector<SearchField> all;
+    for (auto* table : {what_to_find, what_it_is_like, how_it_is_done, of_other_callers}) {
+        std::ranges::move(table(), std::back_inserter(all));
+    }
+    return all;
 }
 
 }  // namespace
 
 std::span<const SearchField> search_fields() {
-    return fields();
+    static const std::vector<SearchField> all = all_fields();
+    return all;
 }
 
 }  // namespace sluice::surface
