@@ -74,6 +74,13 @@ void read_rate(ConfigReader in, RateLimit& rate) {
                 1ms, 24h * 31);
 }
 
+void read_strategy(ConfigReader& routing, const Setting& setting, Strategy& strategy) {
+    routing.choice(setting, strategy,
+                   {{to_string(Strategy::kFailover), Strategy::kFailover},
+                    {to_string(Strategy::kMerge), Strategy::kMerge},
+                    {to_string(Strategy::kHedge), Strategy::kHedge}});
+}
+
 }  // namespace
 
 guard::LaneKind kind_of(Lane lane) {
@@ -225,6 +232,13 @@ std::vector<std::string> WebConfig::default_accounts() const {
     return accounts;
 }
 
+Strategy WebConfig::strategy(const SearchRequest& request) const {
+    if (request.strategy != Strategy::kOfLane) {
+        return request.strategy;
+    }
+    return request.lane == Lane::kFast ? fast_strategy : deep_strategy;
+}
+
 WebConfig WebConfig::read(ConfigReader& in) {
     WebConfig c;
     ConfigReader routing = in.section("routing");
@@ -235,6 +249,14 @@ WebConfig WebConfig::read(ConfigReader& in) {
          false},
         c.route_fast);
     routing.list({"deep", "providers of the deep lane, the same", {}, false}, c.route_deep);
+    read_strategy(routing,
+                  {"fast_strategy",
+                   "how searches of the fast lane combine its providers, unless they say it",
+                   {},
+                   false},
+                  c.fast_strategy);
+    read_strategy(routing, {"deep_strategy", "those of the deep lane, the same", {}, false},
+                  c.deep_strategy);
     check_route(routing, "fast", c.route_fast);
     check_route(routing, "deep", c.route_deep);
     ConfigReader lanes = in.section("lanes");

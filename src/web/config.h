@@ -81,6 +81,8 @@ struct ProviderSettings {
 struct WebConfig {
     std::vector<std::string> route_fast = {"serper", "brave", "google_cse"};
     std::vector<std::string> route_deep = {"tavily", "exa"};
+    Strategy fast_strategy = Strategy::kFailover;  // never kOfLane
+    Strategy deep_strategy = Strategy::kFailover;
     guard::LanesConfig lanes;
     guard::CircuitConfig circuit;
     guard::BackoffConfig retry;
@@ -95,6 +97,8 @@ struct WebConfig {
     const ProviderSettings& provider(std::string_view name) const;
     // By ProviderIndex: ProviderSettings::account, as KeyPool takes them.
     std::vector<std::string> default_accounts() const;
+    // How the providers are combined: as the request says, else as its lane does. Never kOfLane.
+    Strategy strategy(const SearchRequest& request) const;
     const std::vector<std::string>& route(Lane lane) const {
         return lane == Lane::kFast ? route_fast : route_deep;
     }

@@ -356,7 +356,7 @@ Task<Explanation> Search::look_ahead(SearchRequest request) {
     const guard::LaneConfig& lane = config->lanes.lane(kind);
     Explanation explanation;
     explanation.lane = request.lane;
-    explanation.strategy = request.strategy;
+    explanation.strategy = config->strategy(request);
     explanation.cache = request.cache;
     const Fingerprint key = fingerprint(request);
     if (const auto cached = cache_.peek(key, clock_.now())) {

@@ -10,13 +10,15 @@
 namespace sluice::web {
 
 Task<StrategyResult> run_strategy(const SearchWork& work) {
-    switch (work.request->strategy) {
+    switch (work.config->strategy(*work.request)) {
         case Strategy::kFailover:
             return run_failover(work);
         case Strategy::kMerge:
             return run_merge(work);
         case Strategy::kHedge:
             return run_hedge(work);
+        case Strategy::kOfLane:
+            break;
     }
     SLUICE_ASSERT(false && "a Strategy outside its enumeration");
 }

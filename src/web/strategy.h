@@ -85,9 +85,9 @@ struct Failure {
 
 using StrategyResult = std::variant<Found, Failure>;
 
-// The strategy that the request asks for. Ends by the work's deadline. What it started beside
-// itself has been cancelled then and begins nothing new; it may take a moment longer to end, and
-// keeps a copy of `work` for that. A Failure carries what web/failure.h says. Throws when it is
+// The strategy that the request or its lane asks for. Ends by the work's deadline. What it started
+// beside itself has been cancelled then and begins nothing new; it may take a moment longer to end,
+// and keeps a copy of `work` for that. A Failure carries what web/failure.h says. Throws when it is
 // cancelled. Belongs to the control loop. `work` outlives the task.
 Task<StrategyResult> run_strategy(const SearchWork& work);
 

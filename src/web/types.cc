@@ -49,6 +49,8 @@ std::string_view to_string(Strategy strategy) {
             return "merge";
         case Strategy::kHedge:
             return "hedge";
+        case Strategy::kOfLane:
+            return "lane";
     }
     SLUICE_ASSERT(false && "a Strategy outside its enumeration");
 }

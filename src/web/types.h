@@ -33,6 +33,7 @@ enum class Strategy : std::uint8_t {
     kFailover,  // one provider after another until one answers
     kMerge,     // several at once, their answers fused
     kHedge,     // failover that does not wait for a slow one
+    kOfLane,    // whichever of them the lane has: WebConfig::strategy()
 };
 
 std::string_view to_string(Lane lane);
@@ -64,7 +65,7 @@ struct SearchRequest {
     std::vector<std::string> include_domains = {};  // lower case, sorted, unique
     std::vector<std::string> exclude_domains = {};
     std::vector<std::string> providers = {};  // explicit route, in order; empty: the lane's
-    Strategy strategy = Strategy::kFailover;
+    Strategy strategy = Strategy::kOfLane;
     SafeSearch safe_search = SafeSearch::kUnset;
     std::string session_id = {};
     bool trace = false;

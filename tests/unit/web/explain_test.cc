@@ -53,6 +53,20 @@ TEST_F(ExplainTest, SaysWhatWouldBeDoneAndDoesNothing) {
     EXPECT_EQ(served(reply).attempts.at(0).key_id, serper.key_id);
 }
 
+// A lane has a strategy of its own; a search that names one has that.
+TEST_F(ExplainTest, TheStrategyIsTheLanesUnlessOneIsNamed) {
+    WebConfig config = test::harness_config();
+    config.fast_strategy = Strategy::kMerge;
+    h.web.reconfigure(config);
+    EXPECT_EQ(explain(ask()).strategy, Strategy::kMerge);
+    SearchRequest named = ask();
+    named.strategy = Strategy::kHedge;
+    EXPECT_EQ(explain(named).strategy, Strategy::kHedge);
+    SearchRequest deep = ask();
+    deep.lane = Lane::kDeep;
+    EXPECT_EQ(explain(deep).strategy, Strategy::kFailover);
+}
+
 // A hundred explanations change nothing: not whose key's turn it is, nor a turn under the rate.
 TEST_F(ExplainTest, AskingOftenChangesNothing) {
     h.add_key("serper", "serper-key-number-two");

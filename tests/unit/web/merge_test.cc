@@ -85,6 +85,17 @@ TEST_F(MergeTest, TwoListsBecomeOne) {
     expect_nothing_left();
 }
 
+// A lane whose strategy it is has its searches merged, unless they name another.
+TEST_F(MergeTest, ALaneMayMerge) {
+    WebConfig config = test::harness_config();
+    config.fast_strategy = Strategy::kMerge;
+    h.web.reconfigure(config);
+    EXPECT_EQ(served(h.search(h.request("kiln"))).answer->provider(), "merge");
+    SearchRequest named = h.request("kiln");
+    named.strategy = Strategy::kFailover;
+    EXPECT_EQ(served(h.search(named)).answer->provider(), "serper");
+}
+
 // The first answer is enough: the other has merge.wait_s more, then its call is cancelled, nobody
 // is blamed for that, and everything it held is free. The list is poorer for it, and says so.
 TEST_F(MergeTest, SlowOneIsNotWaitedForLonger) {
