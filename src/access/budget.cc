@@ -270,7 +270,6 @@ std::variant<Reservation, BudgetRefusal> Budgets::reserve(const Purchase& purcha
 Task<std::optional<BudgetRefusal>> Budgets::cover(Reservation& reservation, Instant deadline) {
     const std::shared_ptr<Reservation::Ledger> ledger = ledger_;
     const SpendWriter::End end = co_await ledger->writer.wait_for(reservation.write_, deadline);
-    // After a cancellation the caller's next step ends it, before anything is sent.
     if (end == SpendWriter::End::kLost && ledger->needs_store(reservation)) {
         co_return ledger->without_store();
     }

@@ -5,9 +5,14 @@
 #include "support/run_task.h"
 #include "support/web_harness.h"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <boost/asio/co_spawn.hpp>
 #include <gtest/gtest.h>
 
+#include <exception>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -123,6 +128,28 @@ TEST_F(KeyTrialTest, ATrialTakesATurn) {
             EXPECT_EQ(h->http.calls(), 1U);
         }
     }
+}
+
+// Who gives up while the call is being written down has not spent anything: nothing is sent.
+TEST_F(KeyTrialTest, GivingUpBeforeTheCallIsFree) {
+    with(test::harness_config());
+    h->add_key("serper", "serper-key-number-one");
+    h->spend_store.write_time = 200ms;
+    boost::asio::cancellation_signal signal;
+    bool ended = false;
+    std::optional<Result<KeyTest>> result;
+    boost::asio::co_spawn(
+        h->io, store_result(trial->run(h->stored_keys.at(0).record.id, access::Payer{}), result),
+        boost::asio::bind_cancellation_slot(signal.slot(),
+                                            [&](const std::exception_ptr&) { ended = true; }));
+    h->run_for(100ms);
+    signal.emit(boost::asio::cancellation_type::terminal);
+    h->spend_store.write_time = 0ms;
+    h->run_for(1s);
+    EXPECT_TRUE(ended);
+    EXPECT_FALSE(result);
+    EXPECT_EQ(h->http.calls(), 0U);
+    EXPECT_EQ(spent("serper"), access::Spent());
 }
 
 // However trials end, the key stays where it was and the circuit closed.
