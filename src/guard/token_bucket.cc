@@ -14,12 +14,17 @@ constexpr Duration kMaxInterval = std::chrono::days(366);
 
 }  // namespace
 
-TokenBucket::TokenBucket(TokenBucketConfig config)
-    : tokens_(config.tokens), per_token_(0), full_at_(Instant::min()), latest_now_(Instant::min()) {
+Duration time_per_token(const TokenBucketConfig& config) {
     SLUICE_ASSERT(config.tokens >= 1 && config.tokens <= kMaxTokens);
     SLUICE_ASSERT(config.interval >= Duration(config.tokens) && config.interval <= kMaxInterval);
-    per_token_ = Duration((config.interval.count() + config.tokens - 1) / config.tokens);
+    return Duration((config.interval.count() + config.tokens - 1) / config.tokens);
 }
+
+TokenBucket::TokenBucket(TokenBucketConfig config)
+    : tokens_(config.tokens),
+      per_token_(time_per_token(config)),
+      full_at_(Instant::min()),
+      latest_now_(Instant::min()) {}
 
 Instant TokenBucket::full_at(Instant now) const {
     return std::max(full_at_, now);
@@ -27,7 +32,12 @@ Instant TokenBucket::full_at(Instant now) const {
 
 bool TokenBucket::try_take(std::int64_t amount, Instant now) {
     latest_now_ = std::max(latest_now_, now);
-    return reserve(amount, latest_now_, latest_now_).has_value();
+    const std::optional<Instant> when = earliest(amount, latest_now_);
+    if (!when || *when > latest_now_) {
+        return false;
+    }
+    full_at_ = full_at(latest_now_) + amount * per_token_;
+    return true;
 }
 
 std::optional<Instant> TokenBucket::earliest(std::int64_t amount, Instant now) const {
@@ -38,23 +48,6 @@ std::optional<Instant> TokenBucket::earliest(std::int64_t amount, Instant now) c
     const Instant from = std::max(now, latest_now_);
     // `amount` are there as soon as only the others are missing.
     return std::max(from, full_at(from) - (tokens_ - amount) * per_token_);
-}
-
-std::optional<Instant> TokenBucket::reserve(std::int64_t amount, Instant now, Instant latest) {
-    latest_now_ = std::max(latest_now_, now);
-    const std::optional<Instant> when = earliest(amount, latest_now_);
-    if (!when || *when > latest) {
-        return std::nullopt;
-    }
-    full_at_ = full_at(latest_now_) + amount * per_token_;
-    return when;
-}
-
-void TokenBucket::give_back(std::int64_t amount) {
-    SLUICE_ASSERT(amount > 0);
-    if (full_at_ != Instant::min()) {
-        full_at_ -= amount * per_token_;
-    }
 }
 
 std::int64_t TokenBucket::available(Instant now) const {

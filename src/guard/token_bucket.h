@@ -14,6 +14,9 @@ struct TokenBucketConfig {
                               // least 1 ns a token
 };
 
+// The time in which one token flows in, rounded up to a nanosecond. The settings are in bounds.
+Duration time_per_token(const TokenBucketConfig& config);
+
 // Starts full and fills evenly. It never gives more than `tokens` at once, nor in the long run more
 // than `tokens` per interval: the time for one token is rounded up to a nanosecond.
 //
@@ -23,23 +26,14 @@ class TokenBucket {
  public:
     explicit TokenBucket(TokenBucketConfig config);
 
-    // Takes `amount` if they are there, else nothing. Tokens that others have reserved are not.
+    // Takes `amount` if they are there, else nothing.
     bool try_take(std::int64_t amount, Instant now);
 
     // When try_take(amount) would succeed if nobody else took any: `now` if it would right away.
     // Nothing for more than a full bucket holds.
     std::optional<Instant> earliest(std::int64_t amount, Instant now) const;
 
-    // For callers that wait: takes `amount` now and returns when the caller may go ahead, which is
-    // after all earlier reservations. If that would be later than `latest`, or never, it takes
-    // nothing and returns nothing.
-    std::optional<Instant> reserve(std::int64_t amount, Instant now, Instant latest);
-
-    // Puts back what was reserved and not used. Others keep the time that they were given; the
-    // tokens are there for the next caller.
-    void give_back(std::int64_t amount);
-
-    // Whole tokens there now; 0 while reservations are waiting.
+    // Whole tokens there now.
     std::int64_t available(Instant now) const;
 
  private:

@@ -44,6 +44,7 @@ struct NoKey {
         kResting,    // each one that is left rests
         kSaturated,  // some carry all the calls that they may
         kTried,      // what is left was tried for this request already
+        kGone,       // the one that was taken may not be used any more
     };
     Why why = Why::kNone;
     std::optional<Instant> back_at = {};  // when the first that rests is back
@@ -65,7 +66,7 @@ struct KeyRest {
 struct KeySettlement {
     enum class Call : std::uint8_t {
         kMade,     // it counts towards the quota
-        kNotMade,  // nothing was sent: the quota gets it back
+        kNotMade,  // nothing was sent: the quota gets it back, of several calls the last one
     };
     Call call = Call::kMade;
     std::optional<Outcome> outcome = {};  // empty: nothing was learned
@@ -127,9 +128,14 @@ class KeyRuntime {
     // Ends a reservation. Does not wait: where state is shared it travels on its own.
     virtual void settle(KeyIndex key, const KeySettlement& settlement) = 0;
 
-    // Whether the key was told to rest and still does, as far as this process knows: for who holds
-    // it and means to use it once more.
-    virtual bool rests(KeyIndex key) const = 0;
+    // For who holds a reservation and has not called yet: whether by now neither an operator nor a
+    // rest keeps the key away, as far as this process knows.
+    virtual bool may_still_be_used(KeyIndex key) const = 0;
+    // The same for who means to make another call under a reservation, which needs room in the
+    // quota.
+    virtual bool may_be_used_again(KeyIndex key) const = 0;
+    // Another call is made under a reservation: it counts towards the quota as the first one did.
+    virtual void count_another_call(KeyIndex key) = 0;
     // Back to available, whatever it rests for; a quota of ours that is used up stays so.
     virtual void clear_rest(KeyIndex key) = 0;
 

@@ -192,6 +192,17 @@ void MemoryKeyRuntime::roll_quota(KeyIndex key, Instant now) {
     note_usage(key);
 }
 
+// A call towards the quota. The key is in no index meanwhile.
+void MemoryKeyRuntime::count_call(KeyIndex key, Instant now) {
+    roll_quota(key, now);
+    KeySlot& slot = slots_[key];
+    if (slot.used == 0 && has_window(rules_[key])) {
+        slot.quota_until = now + rules_[key].quota->window;
+    }
+    slot.used += 1;
+    note_usage(key);
+}
+
 void MemoryKeyRuntime::note_usage(KeyIndex key) {
     if (!slots_[key].usage_changed) {
         slots_[key].usage_changed = true;
@@ -262,15 +273,9 @@ PickStart MemoryKeyRuntime::pick(ProviderIndex provider, std::span<const KeyInde
     const Instant now = clock_.now();
     group.order.count_turn(slots_, *key);
     unplace(*key);
-    roll_quota(*key, now);
-    KeySlot& slot = slots_[*key];
-    if (slot.used == 0 && has_window(rules_[*key])) {
-        slot.quota_until = now + rules_[*key].quota->window;
-    }
-    slot.in_flight += 1;
-    slot.used += 1;
+    count_call(*key, now);
+    slots_[*key].in_flight += 1;
     group.counts.in_flight += 1;
-    note_usage(*key);
     place(*key, now);
     return picked;
 }
@@ -372,8 +377,23 @@ void MemoryKeyRuntime::rest_one(KeyIndex key, KeyStatus status, Instant until, I
     place(key, now);
 }
 
-bool MemoryKeyRuntime::rests(KeyIndex key) const {
-    return slots_[key].rest_until > clock_.now();
+bool MemoryKeyRuntime::may_still_be_used(KeyIndex key) const {
+    const KeySlot& slot = slots_[key];
+    return is_counted(slot.place) && slot.rest_until <= clock_.now();
+}
+
+bool MemoryKeyRuntime::may_be_used_again(KeyIndex key) const {
+    return may_still_be_used(key) && back_when(slots_[key]) <= clock_.now();
+}
+
+void MemoryKeyRuntime::count_another_call(KeyIndex key) {
+    const Instant now = clock_.now();
+    const bool removed = slots_[key].place == KeySlot::Place::kRemoved;
+    unplace(key);
+    count_call(key, now);
+    if (!removed) {
+        place(key, now);
+    }
 }
 
 void MemoryKeyRuntime::clear_rest(KeyIndex key) {

@@ -30,7 +30,9 @@ class MemoryKeyRuntime final : public KeyRuntime {
     PickStart pick(ProviderIndex provider, std::span<const KeyIndex> tried) override;
     Pick peek(ProviderIndex provider, std::span<const KeyIndex> tried) override;
     void settle(KeyIndex key, const KeySettlement& settlement) override;
-    bool rests(KeyIndex key) const override;
+    bool may_still_be_used(KeyIndex key) const override;
+    bool may_be_used_again(KeyIndex key) const override;
+    void count_another_call(KeyIndex key) override;
     void clear_rest(KeyIndex key) override;
     KeyCounts counts(ProviderIndex provider) override;
     std::optional<Instant> back_at(ProviderIndex provider) override;
@@ -57,6 +59,7 @@ class MemoryKeyRuntime final : public KeyRuntime {
     Instant end_of_period(const KeySlot& slot, const KeyRules& rules, Instant now) const;
     WallTime period_start(KeyIndex key) const;
     void roll_quota(KeyIndex key, Instant now);
+    void count_call(KeyIndex key, Instant now);
     void note_usage(KeyIndex key);
     void rest(KeyIndex key, const KeyRest& rest, Instant now);
     void rest_one(KeyIndex key, KeyStatus status, Instant until, Instant now);

@@ -98,19 +98,27 @@ Cost KeyTrial::price_of(const Provider& provider, const ProviderSettings& settin
 Task<Result<KeyTest>> KeyTrial::run(std::string key_id, access::Payer payer) {
     CO_TRY(const Plan plan, this->plan(key_id, std::move(payer)));
     const Instant begun = clock_.now();
-    std::optional<RateTurn> turn =
-        plan.state.rate().take(plan.settings.rate, begun, plan.deadline - kLeftForCall);
+    const Instant latest = plan.deadline - kLeftForCall;
+    std::optional<RateTurn> turn = plan.state.rate().take(plan.settings.rate, begun, latest);
     if (!turn) {
-        const Instant next = plan.state.rate().next_turn(plan.settings.rate, begun);
-        co_return Error{Code::kOverloaded, Blame::kGateway,
-                        skip_for_rate(plan.state, plan.settings.rate, clock_).detail,
-                        std::chrono::ceil<Millis>(next - begun)};
+        co_return no_turn(plan);
     }
     if (turn->at() > begun) {
         co_await clock_.sleep_until(turn->at());
     }
     CO_TRY(access::Reservation reservation, co_await pay(plan));
+    if (!co_await start_in_turn(*turn, clock_, latest)) {
+        co_return no_turn(plan);
+    }
     co_return co_await send(plan, *std::move(turn), std::move(reservation));
+}
+
+Error KeyTrial::no_turn(const Plan& plan) const {
+    const Instant now = clock_.now();
+    const Instant next = plan.state.rate().next_turn(plan.settings.rate, now);
+    return {Code::kOverloaded, Blame::kGateway,
+            skip_for_rate(plan.state, plan.settings.rate, clock_).detail,
+            std::chrono::ceil<Millis>(next - now)};
 }
 
 Status KeyTrial::take_trial(Instant now) {
@@ -168,7 +176,6 @@ Task<KeyTest> KeyTrial::send(const Plan& plan, RateTurn turn, access::Reservatio
     io::ClientRequest call = provider.build(plan.request, plan.key, site);
     call.deadline = plan.deadline;
     const Instant sent = clock_.now();
-    turn.use();
     reservation.mark_sent();
     const Result<io::ClientResponse> response = co_await http_.send(std::move(call));
 

@@ -80,6 +80,7 @@ class KeyTrial {
         Instant deadline;
     };
 
+    Error no_turn(const Plan& plan) const;
     Status take_trial(Instant now);
     Result<Plan> plan(const std::string& key_id, access::Payer payer);
     Task<Result<access::Reservation>> pay(const Plan& plan);

@@ -19,6 +19,8 @@ std::string_view to_string(NoKey::Why why) {
             return "every key is busy";
         case NoKey::Why::kTried:
             return "every other key was tried";
+        case NoKey::Why::kGone:
+            return "its key was put to rest or taken away before the call began";
     }
     SLUICE_ASSERT(false && "a NoKey::Why outside its enumeration");
 }
@@ -82,9 +84,18 @@ void KeyLease::refund() && {
     give_back(KeySettlement{KeySettlement::Call::kNotMade, {}, {}});
 }
 
-bool KeyLease::rests() const {
+bool KeyLease::may_be_used() const {
     SLUICE_ASSERT(shelf_ != nullptr);
-    return shelf_->runtime->rests(index_);
+    const KeyRuntime& runtime = *shelf_->runtime;
+    return used_ ? runtime.may_be_used_again(index_) : runtime.may_still_be_used(index_);
+}
+
+void KeyLease::use() {
+    SLUICE_ASSERT(shelf_ != nullptr);
+    if (used_) {
+        shelf_->runtime->count_another_call(index_);
+    }
+    used_ = true;
 }
 
 void KeyLease::give_back(const KeySettlement& settlement) {

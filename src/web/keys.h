@@ -42,8 +42,12 @@ class KeyLease {
     // What to pass as tried in the next lease of the same request.
     KeyIndex index() const { return index_; }
 
-    // Whether others learned meanwhile that the key has to rest.
-    bool rests() const;
+    // Whether the call, or after use() another one, may still be made with the key: what others
+    // learned of it and what operators decided meanwhile counts.
+    bool may_be_used() const;
+    // A call is made with it. The first one counted when the key was leased; each further one
+    // counts now.
+    void use();
 
     // Gives the key back with what was learned. A rest may reach the whole account.
     void settle(Outcome outcome, std::optional<KeyRest> rest = {}) &&;
@@ -58,6 +62,7 @@ class KeyLease {
     std::shared_ptr<detail::KeyShelf> shelf_;  // empty: given back
     const ProviderKey* key_;                   // on the shelf until then
     KeyIndex index_;
+    bool used_ = false;
 };
 
 using LeaseResult = std::variant<KeyLease, NoKey>;

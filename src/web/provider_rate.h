@@ -1,10 +1,11 @@
-// How often a provider may be called: a token bucket that every call of this process takes from.
-// Whoever finds it empty waits for its turn, where its deadline allows that. Belongs to the control
+// How often a provider may be called: turns that every call of this process takes. Whoever finds
+// none waits for its own, where its deadline allows that. Belongs to the control
 // loop; holds no clock.
 #pragma once
 
 #include "base/clock.h"
-#include "guard/token_bucket.h"
+#include "base/task.h"
+#include "guard/turn_queue.h"
 #include "web/provider.h"
 
 #include <cstdint>
@@ -14,8 +15,7 @@ namespace sluice::web {
 
 class ProviderRate;
 
-// A turn to make one call. Given back when it is destroyed without having been used. The rate
-// outlives it.
+// A turn to make one call. Given back when it is destroyed without a call. The rate outlives it.
 class RateTurn {
  public:
     RateTurn(RateTurn&& other) noexcept;
@@ -23,22 +23,30 @@ class RateTurn {
     ~RateTurn();
 
     // When it comes; not before the instant that it was taken at.
-    Instant at() const { return at_; }
+    Instant at() const { return turn_.at; }
 
-    // The call is made: the turn is gone, unless give_back() follows, for one that never left.
-    void use();
+    // The call is made: the turn is gone, unless give_back() follows. False before at(), and where
+    // a call that was late puts the turn off; then at() is later than it was.
+    bool start(Instant now);
+    // The call that was started, if it was, never left.
     void give_back();
 
  private:
     friend class ProviderRate;
-    RateTurn(ProviderRate* rate, std::uint64_t bucket, Instant at)
-        : rate_(rate), bucket_(bucket), at_(at) {}
+    RateTurn(ProviderRate* rate, std::uint64_t queue, guard::TurnQueue::Turn turn)
+        : rate_(rate), queue_(queue), turn_(turn) {}
+    // Null when the limit that it was taken under is no longer in force.
+    guard::TurnQueue* queue() const;
 
     ProviderRate* rate_;  // null: moved from, or of a provider without a limit
-    std::uint64_t bucket_;
-    Instant at_;
-    bool used_ = false;
+    std::uint64_t queue_;
+    guard::TurnQueue::Turn turn_;
+    bool started_ = false;
 };
+
+// Waits until `turn`, which outlives the task, lets the call start, and starts it. False when that
+// would be after `latest`, or the task is cancelled.
+Task<bool> start_in_turn(RateTurn& turn, Clock& clock, Instant latest);
 
 class ProviderRate {
  public:
@@ -47,7 +55,7 @@ class ProviderRate {
     ProviderRate& operator=(const ProviderRate&) = delete;
 
     // The next turn under `limit`, if it comes by `latest`. Turns come in the order in which they
-    // were taken. A limit that is not the last call's begins with a full bucket.
+    // were taken. A limit that is not the last call's begins anew.
     std::optional<RateTurn> take(const RateLimit& limit, Instant now, Instant latest);
 
     // When take() would give a turn, if nobody else took one.
@@ -57,8 +65,8 @@ class ProviderRate {
     friend class RateTurn;
 
     RateLimit limit_;
-    std::optional<guard::TokenBucket> bucket_;  // nothing: no limit
-    std::uint64_t number_ = 0;                  // of the bucket: a turn belongs to one
+    std::optional<guard::TurnQueue> queue_;  // nothing: no limit
+    std::uint64_t number_ = 0;               // of the queue: a turn belongs to one
 };
 
 }  // namespace sluice::web

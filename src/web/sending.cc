@@ -6,7 +6,6 @@
 #include "web/metrics.h"
 #include "web/pacing.h"
 #include "web/site.h"
-#include "web/skip.h"
 
 #include <boost/asio/cancellation_state.hpp>
 #include <boost/asio/this_coro.hpp>
@@ -64,6 +63,10 @@ void report(ProviderState& state, guard::CircuitPass& pass, const CallResult& re
     }
 }
 
+bool is_cancelled(const asio::cancellation_state& state) {
+    return state.cancelled() != asio::cancellation_type::none;
+}
+
 }  // namespace
 
 Sender::Sender(KeyPool& keys, access::Budgets& budgets, io::HttpClient& http, Clock& clock,
@@ -77,7 +80,6 @@ Sender::Sender(KeyPool& keys, access::Budgets& budgets, io::HttpClient& http, Cl
       reader_(kAnswerLimits) {}
 
 Task<CallResult> Sender::send(Call call, Admission in) {
-    ProviderState& state = call.state();
     const ProviderSettings& settings = call.settings();
     const Cost expected = at_price(call.provider().spec(), settings.price,
                                    call.provider().price(call.plan.sent(call.request)));
@@ -87,58 +89,54 @@ Task<CallResult> Sender::send(Call call, Admission in) {
     std::size_t retries = 0;
     while (true) {
         Funds funds = reserve(call, expected, in.lease);
-        if (auto* reserved = std::get_if<access::Reservation>(&funds);
-            reserved != nullptr && !reserved->is_covered()) {
-            if (auto refusal = co_await budgets_.cover(*reserved, call.terms.until)) {
-                funds.emplace<access::BudgetRefusal>(*std::move(refusal));
-            }
+        bool waited = last.has_value();
+        if (is_uncovered(funds)) {
+            waited = true;
+            co_await cover(funds, call.terms.until);
         }
-        const auto* refusal = std::get_if<access::BudgetRefusal>(&funds);
-        // Waits end by cancellation without a word.
-        const asio::cancellation_state cancellation = co_await asio::this_coro::cancellation_state;
-        const bool is_cancelled = cancellation.cancelled() != asio::cancellation_type::none;
-        if (last) {
-            if (refusal != nullptr || is_cancelled || !may_begin(call, in)) {
+        if (const auto* refusal = std::get_if<access::BudgetRefusal>(&funds)) {
+            if (last) {
                 break;
             }
-            earlier.push_back(std::move(last->result.attempt));
-        } else if (refusal != nullptr) {
             co_return no_money(call, std::move(in.lease), *refusal);
-        } else if (is_cancelled || !call.terms.has_takers()) {
-            std::move(in.lease).refund();
-            co_return passed_over(state, skip_for_absence());
         }
-
+        std::optional<Skip> skip;
+        if (!in.turn->start(clock_.now())) {
+            skip = co_await start_late(call, in);
+        } else if (waited || !call.terms.has_takers()) {
+            skip = enter_again(call, in);
+        }
+        // Waits end by cancellation without a word.
+        if (!skip && is_cancelled(co_await asio::this_coro::cancellation_state)) {
+            skip = skip_for_absence();
+        }
+        if (skip) {
+            in.turn->give_back();
+            if (last) {
+                break;
+            }
+            co_return not_made(call, std::move(in.lease), *std::move(skip));
+        }
+        if (last) {
+            earlier.push_back(std::move(last->result.attempt));
+        }
+        in.lease.use();
         io::ClientRequest request =
             call.provider().build(call.plan.sent(call.request), in.lease.key(), site);
         const Instant sent = clock_.now();
         request.deadline = std::min<Instant>(call.terms.until, sent + settings.timeout);
-        const bool short_time = was_short(request.deadline - sent, settings.timeout);
         auto& reservation = std::get<access::Reservation>(funds);
-        in.turn->use();
         reservation.mark_sent();
         std::optional<guard::Stake::Hold> paid_for(call.terms.stake);
         const Result<io::ClientResponse> response = co_await http_.send(std::move(request));
         paid_for.reset();
-
-        const Instant received = clock_.now();
         last.emplace(judged(call, site.variant, response, in.lease.key()));
-        last->short_time = short_time;
-        Attempt& attempt = last->result.attempt;
-        attempt.waited = std::exchange(in.waited, Millis{});
-        attempt.latency = std::chrono::duration_cast<Millis>(received - sent);
-        const EndedCall ended{call.provider().spec(), settings.price,           response,
-                              attempt.outcome,        last->result.answer.cost, expected};
-        attempt.cost = charge_for(ended);
-        count(state, attempt);
-        std::move(reservation).settle(charged(attempt.cost));
-        if (last->never_left) {
-            in.turn->give_back();
-        }
+        close(call, *last, response, {sent, expected}, std::move(reservation), in);
         if (again_without_option(call, *last, site.variant, in)) {
             site.variant = BuildVariant::kWithoutOption;
             continue;
         }
+        const Instant received = clock_.now();
         const std::optional<Instant> at = retry_at(call, *last, response, in, retries);
         if (!at || !co_await wait_to_retry(call, *at, in)) {
             break;
@@ -151,13 +149,77 @@ Task<CallResult> Sender::send(Call call, Admission in) {
     co_return std::move(last->result);
 }
 
+void Sender::close(const Call& call, Try& end, const Result<io::ClientResponse>& response,
+                   const Made& made, access::Reservation reservation, Admission& in) {
+    const ProviderSettings& settings = call.settings();
+    Attempt& attempt = end.result.attempt;
+    attempt.waited = std::exchange(in.waited, Millis{});
+    attempt.latency = std::chrono::duration_cast<Millis>(clock_.now() - made.at);
+    const EndedCall ended{call.provider().spec(), settings.price,         response,
+                          attempt.outcome,        end.result.answer.cost, made.expected};
+    attempt.cost = charge_for(ended);
+    count(call.state(), attempt);
+    std::move(reservation).settle(charged(attempt.cost));
+    const Duration given = std::min<Duration>(call.terms.until - made.at, settings.timeout);
+    end.short_time = was_short(given, settings.timeout);
+    if (end.never_left) {
+        in.turn->give_back();
+    }
+}
+
 bool Sender::may_begin(const Call& call, const Admission& in) const {
     const Instant now = clock_.now();
     const ProviderState& state = call.state();
     // Others were heard meanwhile: what they learned counts. A probe has its leave.
     const bool has_leave = in.pass.is_probe() || state.would_enter(now);
     return now < call.terms.until && call.terms.has_takers() && has_leave &&
-           !state.rests_until(now) && !in.lease.rests();
+           !state.rests_until(now) && in.lease.may_be_used();
+}
+
+bool Sender::is_uncovered(const Funds& funds) {
+    const auto* reserved = std::get_if<access::Reservation>(&funds);
+    return reserved != nullptr && !reserved->is_covered();
+}
+
+Task<void> Sender::cover(Funds& funds, Instant until) {
+    auto& reserved = std::get<access::Reservation>(funds);
+    if (auto refusal = co_await budgets_.cover(reserved, until)) {
+        funds.emplace<access::BudgetRefusal>(*std::move(refusal));
+    }
+}
+
+Task<std::optional<Skip>> Sender::start_late(const Call& call, Admission& in) {
+    const Instant begun = clock_.now();
+    call.state().count_wait_for_turn();
+    if (!co_await start_in_turn(*in.turn, clock_, call.terms.latest_start(begun))) {
+        call.state().count_no_turn();
+        co_return skip_for_rate(call.state(), call.settings().rate, clock_);
+    }
+    in.waited += std::chrono::duration_cast<Millis>(clock_.now() - begun);
+    co_return enter_again(call, in);
+}
+
+std::optional<Skip> Sender::enter_again(const Call& call, Admission& in) {
+    ProviderState& state = call.state();
+    const Instant now = clock_.now();
+    if (!call.terms.has_takers()) {
+        return skip_for_absence();
+    }
+    if (state.rests_until(now)) {
+        return skip_for_rest(state, clock_);
+    }
+    if (!in.lease.may_be_used()) {
+        return skip_for_key(NoKey{NoKey::Why::kGone, {}});
+    }
+    if (in.pass.is_probe()) {
+        return std::nullopt;
+    }
+    std::optional<guard::CircuitPass> pass = state.try_enter(now);
+    if (!pass) {
+        return skip_for_circuit(state, clock_);
+    }
+    in.pass = *std::move(pass);
+    return std::nullopt;
 }
 
 Sender::Funds Sender::reserve(const Call& call, const Cost& cost, const KeyLease& lease) {
@@ -179,6 +241,17 @@ CallResult Sender::no_money(const Call& call, KeyLease lease,
         }
     }
     result.attempt.gap = gap;
+    std::move(lease).refund();
+    return result;
+}
+
+CallResult Sender::not_made(const Call& call, KeyLease lease, Skip skip) {
+    const bool is_keys = skip.outcome == Outcome::kSkippedNoKey;
+    CallResult result = passed_over(call.state(), std::move(skip));
+    if (is_keys) {
+        result.step = Step::kNextKey;
+        result.attempt.key_id = lease.key().id;
+    }
     std::move(lease).refund();
     return result;
 }

@@ -19,6 +19,7 @@
 #include "web/provider.h"
 #include "web/provider_state.h"
 #include "web/route.h"
+#include "web/skip.h"
 #include "web/types.h"
 
 #include <optional>
@@ -77,11 +78,31 @@ class Sender {
         bool short_time = false;
     };
 
+    static bool is_uncovered(const Funds& funds);
+    // Waits until the store vouches for a reservation; what it can't vouch for becomes a refusal.
+    Task<void> cover(Funds& funds, Instant until);
+    // Waits for the turn where it was put off, since the key or the money was long in coming,
+    // starts it and enters again. Why the call is not made after all; nothing: it is.
+    Task<std::optional<Skip>> start_late(const Call& call, Admission& in);
+    // After a wait: what was learned and decided meanwhile counts. Why the call is not made after
+    // all; nothing: it is, with the circuit's leave of this moment, unless it is the probe.
+    std::optional<Skip> enter_again(const Call& call, Admission& in);
     Funds reserve(const Call& call, const Cost& cost, const KeyLease& lease);
     CallResult no_money(const Call& call, KeyLease lease, const access::BudgetRefusal& refusal);
 
+    // The call is not made with that key.
+    static CallResult not_made(const Call& call, KeyLease lease, Skip skip);
+
     Try judged(const Call& call, BuildVariant variant, const Result<io::ClientResponse>& response,
                const ProviderKey& key);
+    // When a try began and what was reserved for it.
+    struct Made {
+        Instant at;
+        Cost expected;
+    };
+    // Counts and pays for a try that ended, and completes what is shown of it.
+    void close(const Call& call, Try& end, const Result<io::ClientResponse>& response,
+               const Made& made, access::Reservation reservation, Admission& in);
     // What is left of `result.answer` for the caller, and what that makes of the attempt.
     static void take_answer(CallResult& result, const Call& call, BuildVariant variant);
 

@@ -33,36 +33,7 @@ TEST(TokenBucket, RefusesWhatItCannotHold) {
     TokenBucket bucket(TokenBucketConfig{2, 1s});
     EXPECT_EQ(bucket.earliest(3, kStart), std::nullopt);
     EXPECT_FALSE(bucket.try_take(3, kStart));
-    EXPECT_EQ(bucket.reserve(3, kStart, kStart + 1h), std::nullopt);
     EXPECT_EQ(bucket.available(kStart), 2);
-}
-
-// Those who wait go one after another, and who could not make it in time waits for nothing.
-TEST(TokenBucket, ReservesInOrder) {
-    TokenBucket bucket(TokenBucketConfig{1, 1s});
-    EXPECT_EQ(bucket.reserve(1, kStart, kStart), kStart);
-    EXPECT_EQ(bucket.reserve(1, kStart, kStart + 10s), kStart + 1s);
-    EXPECT_EQ(bucket.reserve(1, kStart, kStart + 10s), kStart + 2s);
-    EXPECT_EQ(bucket.reserve(1, kStart, kStart + 3s - 1ns), std::nullopt);
-    EXPECT_EQ(bucket.available(kStart + 1s), 0);
-    EXPECT_FALSE(bucket.try_take(1, kStart + 1s)) << "a newcomer does not overtake";
-    EXPECT_EQ(bucket.reserve(1, kStart, kStart + 3s), kStart + 3s);
-    bucket.give_back(1);
-    EXPECT_EQ(bucket.earliest(1, kStart), kStart + 3s);
-    EXPECT_FALSE(bucket.try_take(1, kStart + 3s - 1ns));
-    EXPECT_TRUE(bucket.try_take(1, kStart + 3s));
-}
-
-// Giving back to a full bucket leaves it full.
-TEST(TokenBucket, GivingBackIsBounded) {
-    TokenBucket bucket(TokenBucketConfig{2, 1s});
-    bucket.give_back(1);
-    EXPECT_EQ(bucket.available(kStart), 2);
-    EXPECT_TRUE(bucket.try_take(1, kStart));
-    bucket.give_back(2);
-    EXPECT_EQ(bucket.available(kStart), 2);
-    EXPECT_TRUE(bucket.try_take(2, kStart));
-    EXPECT_FALSE(bucket.try_take(1, kStart));
 }
 
 // A clock that goes back neither gives tokens nor takes any away.
@@ -87,7 +58,7 @@ TEST(TokenBucket, RoundsAgainstTheCaller) {
     EXPECT_FALSE(huge.try_take(1, kStart));
 }
 
-// The plain model: a level that rises with time, may go below zero by reservations, and is capped.
+// The plain model: a level that rises with time and is capped.
 TEST(TokenBucket, AgreesWithTheModel) {
     static constexpr std::int64_t kTokens = 7;
     static constexpr Duration kPerToken{142'857'143};  // a second by seven, rounded up
@@ -101,25 +72,10 @@ TEST(TokenBucket, AgreesWithTheModel) {
             const Duration cost = amount * kPerToken;
             const Instant when = level >= cost ? now : now + (cost - level);
             ASSERT_EQ(bucket->earliest(amount, now), when);
-            if (random.below(2) == 0) {
-                const bool taken = bucket->try_take(amount, now);
-                ASSERT_EQ(taken, when == now);
-                level -= taken ? cost : Duration::zero();
-            } else {
-                const Instant latest = now + Millis(random.below(1500));
-                const auto reserved = bucket->reserve(amount, now, latest);
-                ASSERT_EQ(reserved.has_value(), when <= latest);
-                if (reserved) {
-                    ASSERT_EQ(*reserved, when);
-                    level -= cost;
-                }
-                if (reserved && random.below(3) == 0) {
-                    bucket->give_back(amount);
-                    level += cost;
-                }
-            }
-            ASSERT_EQ(bucket->available(now),
-                      std::max<std::int64_t>(level < Duration::zero() ? 0 : level / kPerToken, 0));
+            const bool taken = bucket->try_take(amount, now);
+            ASSERT_EQ(taken, when == now);
+            level -= taken ? cost : Duration::zero();
+            ASSERT_EQ(bucket->available(now), level / kPerToken);
         };
     });
 }

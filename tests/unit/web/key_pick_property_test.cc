@@ -176,6 +176,21 @@ class KeyPickPropertyTest : public testing::TestWithParam<std::tuple<Rotation, i
         model.keys.at(index).used += 1;
         open.push_back(index);
     }
+    void use_again() {
+        if (open.empty()) {
+            return;
+        }
+        const KeyIndex index = open[static_cast<std::size_t>(random.below(open.size()))];
+        ModelKey& key = model.keys.at(index);
+        const bool may = key.rules.state == KeyState::kActive && !model.rests(key);
+        EXPECT_EQ(runtime.may_be_used_again(index), may);
+        EXPECT_EQ(runtime.may_still_be_used(index),
+                  key.rules.state == KeyState::kActive && key.rest_until <= clock.now());
+        if (may) {
+            runtime.count_another_call(index);
+            key.used += 1;
+        }
+    }
     void settle() {
         if (open.empty()) {
             return;
@@ -255,6 +270,9 @@ TEST_P(KeyPickPropertyTest, TakesWhoseTurnItIs) {
                 if (random.below(40) == 0) {
                     clock.advance(std::chrono::hours(11));
                 }
+                break;
+            case 6:
+                use_again();
                 break;
             default:
                 if (random.below(2) == 0) {

@@ -406,6 +406,80 @@ TEST_P(KeyRuntimeConformance, DisablingAndRemoving) {
     EXPECT_EQ(pick_key(), b);
 }
 
+// Who holds a key may use it again only while it may be used at all: not after an operator disabled
+// or removed it, nor while it rests.
+TEST_P(KeyRuntimeConformance, AHeldKeyIsUsedAgainOnlyIfItMayBeUsed) {
+    // With a quota that is not used up there is no difference.
+    const auto may_be_used = [&](web::KeyIndex key) {
+        const bool may = runtime->may_still_be_used(key);
+        EXPECT_EQ(runtime->may_be_used_again(key), may);
+        return may;
+    };
+    web::KeyRules r = rules("a");
+    r.max_in_flight = 2;
+    const auto a = runtime->add(r);
+    pick_key();
+    EXPECT_TRUE(may_be_used(a));
+    pick_key();
+    EXPECT_TRUE(may_be_used(a)) << "its calls are all that it may carry";
+    settle_resting(a, web::KeyStatus::kCooling, 10s);
+    EXPECT_FALSE(may_be_used(a));
+    clock.advance(10s - 1ns);
+    EXPECT_FALSE(may_be_used(a));
+    clock.advance(1ns);
+    EXPECT_TRUE(may_be_used(a));
+    web::KeyRules off = r;
+    off.state = web::KeyState::kDisabled;
+    runtime->change(a, off);
+    EXPECT_FALSE(may_be_used(a));
+    runtime->change(a, r);
+    EXPECT_TRUE(may_be_used(a));
+    runtime->remove(a);
+    EXPECT_FALSE(may_be_used(a));
+    settle(a);
+}
+
+// Each call under a reservation counts towards the quota, and none is made beyond it; of one that
+// was not made only that one is given back.
+TEST_P(KeyRuntimeConformance, EveryCallOfAReservationCounts) {
+    web::KeyRules r = rules("a");
+    r.quota = web::KeyQuota{2, web::KeyQuota::Per::kDay};
+    const auto a = runtime->add(std::move(r));
+    pick_key();
+    ASSERT_TRUE(runtime->may_be_used_again(a));
+    runtime->count_another_call(a);
+    EXPECT_EQ(health(a).used, 2);
+    EXPECT_EQ(health(a).in_flight, 1u);
+    EXPECT_FALSE(runtime->may_be_used_again(a)) << "the quota is used up";
+    EXPECT_TRUE(runtime->may_still_be_used(a)) << "by those that it was counted for";
+    EXPECT_EQ(pick_none().why, web::NoKey::Why::kResting);
+    settle_not_sent(a);
+    EXPECT_EQ(health(a).used, 1);
+    pick_key();
+    clock.advance(24h);
+    EXPECT_TRUE(runtime->may_be_used_again(a)) << "a new day";
+    runtime->count_another_call(a);
+    EXPECT_EQ(health(a).used, 1);
+    const std::vector<web::KeyUsage> usage = runtime->take_changed_usage();
+    ASSERT_EQ(usage.size(), 1u);
+    EXPECT_EQ(usage[0].used, 1);
+    runtime->remove(a);
+    settle(a);
+}
+
+// Also the first call of a new window may be another one of a reservation.
+TEST_P(KeyRuntimeConformance, AnotherCallBeginsAWindow) {
+    web::KeyRules r = rules("a");
+    r.quota = web::KeyQuota{2, web::KeyQuota::Per::kWindow, 1h};
+    const auto a = runtime->add(std::move(r));
+    pick_key();
+    clock.advance(90min);
+    runtime->count_another_call(a);
+    settle(a);
+    settle(pick_key());
+    EXPECT_EQ(pick_none().back_at, clock.now() + 1h);
+}
+
 // Peeking says who is next and takes nobody.
 TEST_P(KeyRuntimeConformance, PeekReservesNothing) {
     const auto a = add("a");

@@ -1,5 +1,6 @@
 // Waiting before a call: for a turn under the provider's rate, and for a key that rests. Only where
 // the deadline allows it, and shown.
+#include "access/metrics.h"
 #include "replies.h"
 #include "support/web_harness.h"
 #include "web/metrics.h"
@@ -192,6 +193,94 @@ TEST_F(RatesTest, LastProviderWaitsForItsKey) {
     EXPECT_EQ(h.metrics.counter(kKeyWaits, {"tavily"}).value(), 1.0);
 }
 
+class LateTurnsTest : public testing::Test {
+ protected:
+    static constexpr Duration kPerCall = 100ms;
+
+    LateTurnsTest() : h(config(), budgets()) {
+        h.add_key("serper", "serper-key-number-one");
+        h.http.set_responder([this](const io::ClientRequest& request) {
+            started.push_back(h.clock.now());
+            return test::ok_answer(request);
+        });
+    }
+    void TearDown() override {
+        h.spend_store.write_time = Duration::zero();
+        h.run_for(1s);
+    }
+    static WebConfig config() {
+        WebConfig config = test::harness_config();
+        config.providers.find("serper")->second.rate = RateLimit{1, Millis(100)};
+        return config;
+    }
+    static access::BudgetConfig budgets() {
+        access::BudgetConfig budgets;
+        budgets.gateway.calls[index_of(access::Period::kDay)] = 1'000'000;
+        return budgets;
+    }
+    void start(int searches) {
+        for (int i = 0; i < searches; ++i) {
+            clients.push_back(h.start(ask_serper(h, "query " + std::to_string(i))));
+        }
+    }
+    void expect_one_by_one() {
+        for (std::size_t i = 1; i < started.size(); ++i) {
+            EXPECT_GE(started[i] - started[i - 1], kPerCall) << "call " << i;
+        }
+    }
+
+    std::vector<std::shared_ptr<WebHarness::Client>> clients;
+    std::vector<Instant> started;
+    WebHarness h;
+};
+
+// Calls that waited for the disk when their turns came don't go out together after it.
+TEST_F(LateTurnsTest, ASlowDiskDoesNotBunchCalls) {
+    h.spend_store.write_time = 240ms;
+    const Instant begun = h.clock.now();
+    start(4);
+    h.run_for(5s);
+    ASSERT_EQ(started.size(), 4u);
+    EXPECT_EQ(started.front() - begun, 240ms);
+    expect_one_by_one();
+    EXPECT_EQ(started.back() - begun, 540ms);
+    EXPECT_GT(served(clients[1]->reply.value()).attempts.at(0).waited, 100ms)
+        << "for its turn a second time";
+}
+
+// Nor do those that waited for a key.
+TEST_F(LateTurnsTest, AKeyThatComesBackDoesNotBunchCalls) {
+    h.rest_key("serper", KeyStatus::kCooling, 2s);
+    const Instant begun = h.clock.now();
+    start(4);
+    h.run_for(5s);
+    ASSERT_EQ(started.size(), 4u);
+    EXPECT_EQ(started.front() - begun, 2s);
+    expect_one_by_one();
+    EXPECT_EQ(started.back() - begun, 2300ms);
+}
+
+// What happens while a turn that was put off is waited for counts: nobody is called for a client
+// that left, nor with a key that was taken away; and everything is given back.
+TEST_F(LateTurnsTest, MuchMayChangeUntilTheTurnComes) {
+    h.spend_store.write_time = 240ms;
+    start(4);
+    h.run_for(300ms);
+    ASSERT_EQ(started.size(), 1u);
+    h.hang_up(*clients[1]);
+    h.run_for(60ms);
+    EXPECT_EQ(started.size(), 2u);
+    h.stored_keys.front().record.state = KeyState::kDisabled;
+    h.apply_keys();
+    h.run_for(5s);
+    EXPECT_EQ(started.size(), 2u);
+    EXPECT_EQ(trail(failed(clients[2]->reply.value()).attempts),
+              std::vector<std::string>{"serper:skipped_no_key"});
+    EXPECT_EQ(h.key_counts("serper").in_flight, 0u);
+    EXPECT_EQ(h.metrics.gauge(access::kBudgetReservations).value(), 0);
+    expect_one_by_one();
+}
+
 // Where another provider could be asked it is, at once.
 TEST_F(RatesTest, OthersAreAskedBeforeAnybodyWaits) {
     h.rest_key("serper", KeyStatus::kCooling, 4s);
@@ -286,8 +375,7 @@ TEST(ProviderRateTest, UnusedTurnsComeBack) {
     }
     {
         auto used = rate.take(limit, now, now);
-        ASSERT_TRUE(used);
-        used->use();
+        ASSERT_TRUE(used && used->start(now));
     }
     EXPECT_FALSE(rate.take(limit, now, now));
     EXPECT_EQ(rate.next_turn(limit, now), now + 1s);

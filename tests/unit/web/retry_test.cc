@@ -288,6 +288,49 @@ TEST_F(RetryTest, ACircuitThatOpensMeanwhileEndsTheTries) {
     expect_nothing_is_held();
 }
 
+// What an operator decides during the wait holds for the tries that are left: a key that was
+// disabled or removed is not used again.
+TEST_F(RetryTest, AKeyThatIsTakenAwayIsNotUsedAgain) {
+    for (const bool removed : {false, true}) {
+        SCOPED_TRACE(removed ? "removed" : "disabled");
+        begin(with_retries());
+        always([] { return busy(503); });
+        const auto client = h->start(only_serper(*h));
+        h->run_for(500ms);
+        if (removed) {
+            const std::string id = h->stored_keys.front().record.id;
+            h->stored_keys.erase(h->stored_keys.begin());
+            h->apply_keys({id});
+        } else {
+            h->stored_keys.front().record.state = KeyState::kDisabled;
+            h->apply_keys();
+        }
+        h->run_for(20s);
+        EXPECT_EQ(h->http.calls(), 1u);
+        EXPECT_EQ(trail(failed(client->reply.value()).attempts),
+                  std::vector<std::string>{"serper:server_error"});
+        expect_nothing_is_held();
+    }
+}
+
+// Each try is a call towards the key's quota, and none goes beyond it.
+TEST_F(RetryTest, EachTryCountsTowardsTheQuota) {
+    h->stored_keys.front().record.quota = KeyQuota{2, KeyQuota::Per::kDay, {}};
+    h->apply_keys();
+    serper_says({busy(503)});
+    const SearchReply reply = h->search(only_serper(*h));
+    EXPECT_EQ(served(reply).attempts.size(), 2u);
+    EXPECT_EQ(h->key_counts("serper").exhausted, 1u);
+
+    begin(with_retries());
+    h->stored_keys.front().record.quota = KeyQuota{2, KeyQuota::Per::kDay, {}};
+    h->apply_keys();
+    always([] { return busy(503); });
+    EXPECT_EQ(failed(h->search(only_serper(*h))).attempts.size(), 2u);
+    EXPECT_EQ(h->http.calls(), 2u);
+    expect_nothing_is_held();
+}
+
 // Every try takes a turn under the provider's rate, and waits for it.
 TEST_F(RetryTest, EachTryTakesATurn) {
     WebConfig config = with_retries();
