@@ -34,7 +34,7 @@ void write_serper(JsonWriter& json, const Body& body) {
     }
     write_hits(json, body.topic == web::Topic::kNews ? "news" : "organic", body.hits,
                {"link", "title", "snippet"});
-    json.field("credits", 1).end_object();
+    json.field("credits", body.charge.units).end_object();
 }
 
 void write_tavily(JsonWriter& json, const Body& body) {
@@ -43,7 +43,7 @@ void write_tavily(JsonWriter& json, const Body& body) {
         json.field("answer", body.answer);
     }
     write_hits(json, "results", body.hits, {"url", "title", "content"});
-    json.key("usage").begin_object().field("credits", 1).end_object().end_object();
+    json.key("usage").begin_object().field("credits", body.charge.units).end_object().end_object();
 }
 
 void write_exa(JsonWriter& json, const Body& body) {
@@ -52,7 +52,11 @@ void write_exa(JsonWriter& json, const Body& body) {
     if (!body.answer.empty()) {
         json.key("output").begin_object().field("content", body.answer).end_object();
     }
-    json.key("costDollars").begin_object().field("total", 0.007).end_object().end_object();
+    json.key("costDollars")
+        .begin_object()
+        .field("total", static_cast<double>(body.charge.micro_usd) / 1'000'000)
+        .end_object()
+        .end_object();
 }
 
 void write_brave(JsonWriter& json, const Body& body) {

@@ -18,6 +18,7 @@ struct BodyHit {
 struct Body {
     web::Topic topic = web::Topic::kGeneral;
     std::vector<BodyHit> hits = {};
+    web::Cost charge = {};    // where the provider says it
     std::string answer = {};  // in the provider's own words; not every provider has one
 };
 

@@ -1,5 +1,7 @@
 #include "sim/key_books.h"
 
+#include "sim/bounds.h"
+
 #include <algorithm>
 
 namespace sluice::sim {
@@ -29,10 +31,14 @@ std::string KeyBooks::secret_of(std::string_view id) {
 }
 
 void KeyBooks::put(const web::KeyRecord& record) {
-    KeyEntry& key = keys_[record.id];
+    const auto [entry, is_new] = keys_.try_emplace(record.id);
+    KeyEntry& key = entry->second;
     if (key.record.quota != record.quota) {
         key.used = 0;  // what was counted under other rules is not held against the new ones
     }
+    const bool is_settled = clock_.now() - key.decided_at > kLongestSearch;
+    key.bound_before =
+        std::max(is_new ? 0 : bound_of(key.record), is_settled ? 0 : key.bound_before);
     key.record = record;
     key.decided_at = clock_.now();
 }
@@ -49,6 +55,10 @@ void KeyBooks::clear_rest(std::string_view id) {
     key.rests_at_most = Instant::min();
 }
 
+std::size_t KeyBooks::bound_of(const web::KeyRecord& record) const {
+    return record.max_in_flight.value_or(config_.max_in_flight);
+}
+
 KeyEntry* KeyBooks::start_call(std::string_view text) {
     const std::size_t at = text.find(kSecretMark);
     const std::string_view id =
@@ -60,16 +70,13 @@ KeyEntry* KeyBooks::start_call(std::string_view text) {
     }
     KeyEntry& key = found->second;
     const Instant now = clock_.now();
-    const bool is_repeat = key.repeat_at == now;
-    if (now - key.decided_at > wait_ && !is_repeat) {
-        violations_.check(!key.removed, "a deleted key is used", id);
-        violations_.check(key.record.state == KeyState::kActive, "a disabled key is used", id);
-        const std::size_t bound = key.record.max_in_flight.value_or(config_.max_in_flight);
-        violations_.check(key.in_flight < bound, "a key carries more calls than it may", id);
-    }
-    if (now - key.told_at > wait_ && !is_repeat) {
-        violations_.check(now >= key.rests_at_least, "a key is used while it rests", id);
-    }
+    violations_.check(!key.removed, "a deleted key is used", id);
+    violations_.check(key.record.state == KeyState::kActive, "a disabled key is used", id);
+    violations_.check(now >= key.rests_at_least, "a key is used while it rests", id);
+    // Who holds the key since before may go on with it.
+    const bool is_settled = now - key.decided_at > kLongestSearch;
+    const std::size_t bound = std::max(bound_of(key.record), is_settled ? 0 : key.bound_before);
+    violations_.check(key.in_flight < bound, "a key carries more calls than it may", id);
     key.in_flight += 1;
     check_quota(key);
     return &key;
@@ -96,11 +103,6 @@ void KeyBooks::end_call(KeyEntry& key) {
     key.in_flight -= 1;
 }
 
-void KeyBooks::allow_repeat(KeyEntry& key) {
-    key.repeat_at = clock_.now();
-    key.used = std::max<std::int64_t>(key.used - 1, 0);
-}
-
 void KeyBooks::tell_to_rest(KeyEntry& told, web::Reach reach, Millis least, Millis most) {
     const Instant now = clock_.now();
     told_to_rest_ += 1;
@@ -108,7 +110,6 @@ void KeyBooks::tell_to_rest(KeyEntry& told, web::Reach reach, Millis least, Mill
         if (key.removed) {
             return;
         }
-        key.told_at = now;
         key.rests_at_least = std::max<Instant>(key.rests_at_least, now + least);
         key.rests_at_most = std::max<Instant>(key.rests_at_most, now + most);
     };

@@ -22,8 +22,7 @@ struct KeyEntry {
     Instant decided_at{};  // when the operator changed something last
     std::size_t in_flight = 0;
 
-    Instant repeat_at = Instant::min();       // see KeyBooks::allow_repeat()
-    Instant told_at{};                        // when it was told to rest last
+    std::size_t bound_before = 0;             // before `decided_at`, of its calls under way
     Instant rests_at_least = Instant::min();  // until then, if ever
     Instant rests_at_most = Instant::min();
 
@@ -39,8 +38,8 @@ class KeyBooks {
     KeyBooks(const web::RuntimeConfig& config, const Clock& clock, Violations& violations)
         : config_(config), clock_(clock), violations_(violations) {}
 
-    // How long a lease may wait for its spending to be written down before its call starts: what
-    // was decided or said within it is too late for the call.
+    // How long a lease may wait for its spending to be written down before its call starts: it
+    // may count towards the quota of the period before.
     void allow_wait(Millis wait) { wait_ = wait; }
 
     static std::string secret_of(std::string_view id);
@@ -54,9 +53,6 @@ class KeyBooks {
     // there is no such key.
     KeyEntry* start_call(std::string_view text);
     void end_call(KeyEntry& key);
-    // The call ended since the key's plan lacks something: it cost nothing, and one without that
-    // may follow at once under the same lease.
-    void allow_repeat(KeyEntry& key);
     // A provider said so in answer to a call with `key`.
     void tell_to_rest(KeyEntry& key, web::Reach reach, Millis least, Millis most);
 
@@ -68,6 +64,7 @@ class KeyBooks {
     std::size_t told_to_rest() const { return told_to_rest_; }
 
  private:
+    std::size_t bound_of(const web::KeyRecord& record) const;
     void check_quota(KeyEntry& key);
     void compare_one(const web::KeyReport& report);
 

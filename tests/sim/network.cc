@@ -1,10 +1,12 @@
 #include "sim/network.h"
 
 #include "sim/bodies.h"
+#include "sim/bounds.h"
 #include "web/call.h"
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
 namespace sluice::sim {
@@ -38,6 +40,40 @@ bool names(const io::ClientRequest& request, std::string_view domain) {
            request.url.find(domain) != std::string::npos;
 }
 
+std::int64_t divided_up(std::int64_t amount, std::int64_t by) {
+    return (amount + by - 1) / by;
+}
+
+// The number after that name in a body; `otherwise` when it is not there.
+std::int64_t number_in(std::string_view body, std::string_view name, std::int64_t otherwise) {
+    const std::size_t at = body.find(name);
+    std::int64_t number = otherwise;
+    if (at != std::string_view::npos) {
+        const std::string_view text = body.substr(at + name.size());
+        std::from_chars(text.data(), text.data() + text.size(), number);
+    }
+    return number;
+}
+
+// What the provider charges for an answer, by its price list: Serper a second credit for more than
+// ten results, Exa each result beyond ten.
+web::Cost charge_of(web::ProviderIndex provider, const io::ClientRequest& request) {
+    const web::ProviderSpec& spec = web::all_providers()[provider]->spec();
+    web::Cost charge{1, spec.micro_usd_per_unit};
+    if (spec.name == "serper" && number_in(request.body, "\"num\":", 10) > 10) {
+        charge = {2, 2 * spec.micro_usd_per_unit};
+    } else if (spec.name == "exa") {
+        charge.micro_usd +=
+            1'000 * std::max<std::int64_t>(number_in(request.body, "\"numResults\":", 10) - 10, 0);
+    }
+    return charge;
+}
+
+// What may pass by itself within seconds, so that the same call may be made again.
+bool is_passing(int status) {
+    return status == 429 || status == 502 || status == 503 || status == 504;
+}
+
 // The domains that a provider searches, which knows of a filter only what it was told.
 std::vector<std::string_view> domains_for(const io::ClientRequest& request,
                                           const web::SearchRequest& asked) {
@@ -62,7 +98,7 @@ std::vector<std::string_view> domains_for(const io::ClientRequest& request,
 Network::Network(const Repertoire& repertoire, const web::WebConfig& config, Observers observers,
                  Random& random, const Clock& clock)
     : repertoire_(repertoire),
-      keys_config_(config.keys),
+      config_(config),
       observers_(observers),
       random_(random),
       clock_(clock) {
@@ -79,12 +115,6 @@ Network::Network(const Repertoire& repertoire, const web::WebConfig& config, Obs
 void Network::set_rates(const web::WebConfig& config, Millis settling) {
     for (Host& host : hosts_) {
         host.rate.set(config.provider(host.name).rate, settling);
-    }
-}
-
-void Network::allow_wait(Millis wait) {
-    for (Host& host : hosts_) {
-        host.circuit.allow_wait(wait);
     }
 }
 
@@ -108,9 +138,9 @@ const Network::Mood& Network::mood_of(Host& host) {
         {97, 2, 1},
         {97, 2, 1},
         {90, 5, 3},
-        {60, 25, 10},
-        {10, 75, 10},
-        {0, 10, 60},
+        {60, 20, 5},
+        {10, 70, 10},
+        {0, 10, 50},
     }};
     if (clock_.now() >= host.mood_until) {
         host.mood = kMoods[static_cast<std::size_t>(random_.below(kMoods.size()))];
@@ -127,14 +157,22 @@ FakeAnswer Network::answer(const io::ClientRequest& request) {
         observers_.violations.check(false, "a call to nobody that is known", request.url);
         return test::status_answer(404);
     }
-    call->circuit = call->host->circuit.start_call();
+    if (!retries()) {
+        call->circuit = call->host->circuit.start_call();
+    }
     call->host->rate.start_call();
     call->key = observers_.keys.start_call(secrets_of(request));
-    call->limits = observers_.purses.start_call();
     call->question = observers_.searches.find(request.body + request.url);
+    if (call->question != nullptr) {
+        call->question->calls += 1;
+    }
+    call->charge = charge_of(call->host->index, request);
+    call->payment = payment_for(*call);
+    observers_.purses.start_call(call->payment);
     call->is_short = request.deadline - clock_.now() < web::kMinAttempt;
     check_start(*call, request);
     FakeAnswer answer = choose(*call, request);
+    call->status = answer.status;
     answer.on_end = [this, call](CallEnd end) { ended(*call, end); };
     return answer;
 }
@@ -181,7 +219,10 @@ FakeAnswer Network::choose(Call& call, const io::ClientRequest& request) {
     if (dice < mood.spoken) {
         return line(call);
     }
-    return dice - mood.spoken < mood.broken ? break_off() : lie(call);
+    if (dice - mood.spoken < mood.broken) {
+        return break_off();
+    }
+    return random_.below(2) == 0 ? lie(call) : busy(call);
 }
 
 FakeAnswer Network::results(Call& call, const io::ClientRequest& request) {
@@ -192,6 +233,7 @@ FakeAnswer Network::results(Call& call, const io::ClientRequest& request) {
         answer.headers.emplace_back("x-ratelimit-remaining", "many");
     }
     Body body;
+    body.charge = call.charge;
     if (call.question != nullptr) {
         const web::SearchRequest& asked = call.question->request;
         body.topic = asked.topic;
@@ -257,6 +299,19 @@ FakeAnswer Network::break_off() {
     return answer;
 }
 
+// Overloaded: it may be well again within seconds.
+FakeAnswer Network::busy(Call& call) {
+    call.effect = Effect::kProvider;
+    call.outcome = Outcome::kServerError;
+    observers_.totals.effects[static_cast<std::size_t>(*call.effect)] += 1;
+    FakeAnswer answer = test::status_answer(502 + static_cast<int>(random_.below(3)), "");
+    answer.delay = delay();
+    if (random_.below(3) == 0) {
+        answer.headers.emplace_back("retry-after", std::to_string(random_.below(5)));
+    }
+    return answer;
+}
+
 // What no provider says: somebody in front of it does, or it is broken.
 FakeAnswer Network::lie(Call& call) {
     call.effect = Effect::kProvider;
@@ -312,13 +367,11 @@ FakeAnswer Network::lie(Call& call) {
 }
 
 void Network::ended(const Call& call, CallEnd end) {
+    // Who did not wait for the answer may have to pay for it all the same.
+    const bool is_paid = end == CallEnd::kAnswered ? !call.effect : end != CallEnd::kFailed;
+    observers_.purses.end_call(call.payment, is_paid);
     if (call.key != nullptr) {
         observers_.keys.end_call(*call.key);
-        // Who did not wait for the answer may have to pay for it all the same.
-        const bool is_paid = end == CallEnd::kAnswered ? !call.effect : end != CallEnd::kFailed;
-        if (is_paid) {
-            observers_.purses.paid(call.host->index, call.key->record.id, call.limits);
-        }
     }
     Said said = Said::kNothing;
     if (end == CallEnd::kFailed || (end == CallEnd::kTimedOut && !call.is_short)) {
@@ -330,7 +383,9 @@ void Network::ended(const Call& call, CallEnd end) {
                                                   : Said::kNothing;
         follow(call);
     }
-    call.host->circuit.end_call(call.circuit, said);
+    if (!retries()) {
+        call.host->circuit.end_call(call.circuit, said);
+    }
 }
 
 // What an answer has to lead to.
@@ -338,30 +393,47 @@ void Network::follow(const Call& call) {
     if (call.effect == Effect::kCaller && call.question != nullptr) {
         call.question->is_refused = true;
     }
-    if (call.effect == Effect::kKeyCannot && call.key != nullptr) {
-        observers_.keys.allow_repeat(*call.key);
-    }
     const bool is_about_key = call.effect == Effect::kCool || call.effect == Effect::kExhaust ||
                               call.effect == Effect::kQuarantine;
-    if (!is_about_key || call.reach == web::Reach::kProvider || call.key == nullptr) {
-        return;
+    if (is_about_key && call.reach != web::Reach::kProvider && call.key != nullptr) {
+        tell_key(call);
     }
+}
+
+void Network::tell_key(const Call& call) {
     RestTime rest = call.rest.value_or(configured_rest(*call.effect));
     const web::ProviderSpec& spec = web::all_providers()[call.host->index]->spec();
     if (spec.may_limit_address && call.outcome == Outcome::kRateLimited) {
         rest.least = Millis(0);  // it may be about our address, and then no key rests
     }
+    if (retries() && is_passing(call.status)) {
+        // The same call may be made again first. Then the last one decides.
+        rest.least = Millis(0);
+        rest.most += kLongestSearch;
+    }
     observers_.keys.tell_to_rest(*call.key, call.reach, rest.least, rest.most);
+}
+
+Payment Network::payment_for(const Call& call) const {
+    Payment payment;
+    payment.provider = call.host->index;
+    payment.key_id = call.key != nullptr ? call.key->record.id : "";
+    payment.payer = call.question != nullptr ? call.question->payer : nullptr;
+    const web::ProviderSpec& spec = web::all_providers()[call.host->index]->spec();
+    const std::int64_t per_1000 = config_.provider(call.host->name).price.micro_usd_per_1000;
+    payment.micro_usd =
+        divided_up(call.charge.micro_usd * per_1000, spec.micro_usd_per_unit * 1'000);
+    return payment;
 }
 
 RestTime Network::configured_rest(Effect effect) const {
     switch (effect) {
         case Effect::kCool:
-            return {keys_config_.default_cooldown, keys_config_.default_cooldown};
+            return {config_.keys.default_cooldown, config_.keys.default_cooldown};
         case Effect::kExhaust:
-            return {keys_config_.exhausted_retry, keys_config_.exhausted_retry};
+            return {config_.keys.exhausted_retry, config_.keys.exhausted_retry};
         default:
-            return {keys_config_.auth_failure_disable, keys_config_.auth_failure_disable};
+            return {config_.keys.auth_failure_disable, config_.keys.auth_failure_disable};
     }
 }
 

@@ -44,8 +44,6 @@ class Network {
     void be_well() { is_well_ = true; }
     // The operator set other rates of calls.
     void set_rates(const web::WebConfig& config, Millis settling);
-    // How long a call may wait for its spending to be written down.
-    void allow_wait(Millis wait);
     std::size_t trips() const;
 
  private:
@@ -54,7 +52,7 @@ class Network {
         std::uint64_t fine;    // answers, of a hundred calls
         std::uint64_t spoken;  // says something of its repertoire
         std::uint64_t broken;  // breaks off, stalls
-        // The rest: what no provider says.
+        // The rest: it is overloaded, or says what no provider does.
     };
     struct Host {
         web::ProviderIndex index;
@@ -70,10 +68,12 @@ class Network {
         Host* host = nullptr;
         CircuitBooks::Call circuit;
         KeyEntry* key = nullptr;
-        std::optional<std::uint64_t> limits = {};  // of budgets
+        web::Cost charge = {};  // at the list price, if it is answered
+        Payment payment = {};
         Question* question = nullptr;
         bool is_short = false;  // it was given too little time to say anything by running out
-        std::optional<web::Effect> effect = {};  // of its answer; nothing: results
+        int status = 0;         // of its answer
+        std::optional<web::Effect> effect = {};  // the same; nothing: results
         web::Outcome outcome = web::Outcome::kSuccess;
         web::Reach reach = web::Reach::kKey;
         std::optional<RestTime> rest = {};
@@ -86,14 +86,19 @@ class Network {
     test::FakeAnswer results(Call& call, const io::ClientRequest& request);
     test::FakeAnswer line(Call& call);
     test::FakeAnswer break_off();
+    test::FakeAnswer busy(Call& call);
     test::FakeAnswer lie(Call& call);
     Duration delay();
     void ended(const Call& call, test::CallEnd end);
     void follow(const Call& call);
+    void tell_key(const Call& call);
+    Payment payment_for(const Call& call) const;
+    // Whether a call that failed may be made again by the same search.
+    bool retries() const { return config_.retry.max_retries > 0; }
     RestTime configured_rest(web::Effect effect) const;
 
     const Repertoire& repertoire_;
-    const web::KeysConfig keys_config_;
+    const web::WebConfig config_;
     Observers observers_;
     Random& random_;
     const Clock& clock_;

@@ -1,5 +1,7 @@
 #include "sim/operator.h"
 
+#include "sim/bounds.h"
+
 #include <string>
 #include <utility>
 
@@ -9,9 +11,6 @@ using web::KeyQuota;
 using web::KeyState;
 
 namespace {
-
-// Searches that began under the settings before a reload are over by then.
-constexpr Millis kSettling{60'000};
 
 constexpr std::size_t kMaxKeysOfRun = 60;
 
@@ -93,33 +92,23 @@ void Operator::reload() {
             provider.rate.tokens = static_cast<std::int64_t>(random_.below(4)) * 3;
         }
     }
-    network_.set_rates(config, kSettling);
+    network_.set_rates(config, kLongestSearch);
     harness_.web.reconfigure(std::move(config));
 }
 
 void Operator::set_random_budgets() {
     const auto limits = [this](std::int64_t most) {
-        access::Limits made;
-        for (const access::Period period : access::kEachPeriod) {
-            if (random_.below(3) == 0) {
-                made.calls[index_of(period)] =
-                    1 + static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(most)));
-            }
-            if (random_.below(6) == 0) {
-                made.micro_usd[index_of(period)] = static_cast<std::int64_t>(
-                    random_.below(static_cast<std::uint64_t>(most) * 5'000));
-            }
-        }
-        return made;
+        return random_.below(2) == 0 ? random_limits(random_, most) : access::Limits();
     };
     access::BudgetConfig config;
     config.providers.resize(web::all_providers().size());
-    if (random_.below(2) == 0) {
-        config.gateway = random_.below(2) == 0 ? limits(400) : access::Limits();
-        config.anonymous = random_.below(2) == 0 ? limits(400) : access::Limits();
-        config.key_default = random_.below(2) == 0 ? limits(30) : access::Limits();
+    if (random_.below(3) == 0) {
+        config.gateway = limits(400);
+        config.anonymous = limits(200);
+        config.token_default = limits(200);
+        config.key_default = limits(30);
         for (access::Limits& provider : config.providers) {
-            provider = random_.below(2) == 0 ? limits(80) : access::Limits();
+            provider = limits(80);
         }
     }
     config.on_store_loss =

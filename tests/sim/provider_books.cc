@@ -6,9 +6,6 @@ namespace sluice::sim {
 
 CircuitBooks::Call CircuitBooks::start_call() {
     Call call{era_, false};
-    if (reopens_at_ && clock_.now() - opened_at_ <= wait_) {
-        return {era_ - 1, false};  // from before it opened
-    }
     if (reopens_at_) {
         violations_.check(clock_.now() >= *reopens_at_, "a call while the circuit is open",
                           provider_);
@@ -45,8 +42,7 @@ void CircuitBooks::open() {
     open_for_ = open_for_ == Duration::zero()
                     ? Duration(config_.open_for)
                     : std::min<Duration>(open_for_ * 2, config_.max_open_for);
-    opened_at_ = clock_.now();
-    reopens_at_ = opened_at_ + open_for_;
+    reopens_at_ = clock_.now() + open_for_;
     failures_ = 0;
     era_ += 1;
     trips_ += 1;
@@ -55,22 +51,19 @@ void CircuitBooks::open() {
 void RateBooks::set(const web::RateLimit& limit, Millis settling) {
     limit_ = limit;
     since_ = clock_.now() + settling;
-    calls_ = 0;
+    full_at_ = since_;
 }
 
-// However the calls are spread: a full bucket, and what flowed in since. A turn that was taken
-// before the rate changed may add one.
+// In whatever span of time: a full bucket, and what flowed in meanwhile.
 void RateBooks::start_call() {
     const Instant now = clock_.now();
     if (limit_.tokens == 0 || now < since_) {
         return;
     }
-    calls_ += 1;
-    const double intervals = std::chrono::duration<double>(now - since_) /
-                             std::chrono::duration<double>(limit_.interval);
-    const double allowed = static_cast<double>(limit_.tokens) * (1 + intervals) + 1;
-    violations_.check(static_cast<double>(calls_) <= allowed, "more calls than the rate allows",
-                      provider_);
+    const Duration per_token = Duration(limit_.interval) / limit_.tokens;
+    full_at_ = std::max(full_at_, now) + per_token;
+    violations_.check(full_at_ - now <= limit_.tokens * per_token,
+                      "more calls than the rate allows", provider_);
 }
 
 }  // namespace sluice::sim

@@ -27,10 +27,6 @@ class CircuitBooks {
                  Violations& violations)
         : config_(config), provider_(std::move(provider)), clock_(clock), violations_(violations) {}
 
-    // How long a call may wait between the leave to make it and its start: the circuit may have
-    // opened within it.
-    void allow_wait(Millis wait) { wait_ = wait; }
-
     Call start_call();
     void end_call(const Call& call, Said said);
 
@@ -47,8 +43,6 @@ class CircuitBooks {
     std::uint64_t era_ = 0;  // counts openings and closings: a call speaks about its own
     std::size_t failures_ = 0;
     std::optional<Instant> reopens_at_;  // while not closed
-    Instant opened_at_{};
-    Millis wait_{};
     Duration open_for_{};
     bool probing_ = false;
     std::size_t trips_ = 0;
@@ -70,7 +64,7 @@ class RateBooks {
     Violations& violations_;
     web::RateLimit limit_;
     Instant since_{};
-    std::int64_t calls_ = 0;  // since then
+    Instant full_at_{};  // when all that was used since then has flowed in again
 };
 
 }  // namespace sluice::sim

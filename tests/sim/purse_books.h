@@ -1,11 +1,13 @@
 // What the network was paid, by whom and on which day, against what may be spent: no budget is ever
-// overrun, whatever is under way at once.
+// overrun, whatever is under way at once, and the store never says less than what was spent.
 #pragma once
 
 #include "access/budget_config.h"
 #include "access/spending.h"
 #include "base/calendar.h"
+#include "sim/payers.h"
 #include "sim/violations.h"
+#include "support/fake_spend_store.h"
 #include "web/provider.h"
 
 #include <cstddef>
@@ -14,13 +16,24 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace sluice::sim {
 
+// One call, as far as money goes.
+struct Payment {
+    web::ProviderIndex provider = 0;
+    std::string key_id;
+    const Payer* payer = nullptr;  // null: one of several, nobody knows which
+    std::int64_t micro_usd = 0;    // what it costs if it is paid for
+    // The limits that it started under; nothing when it may have been reserved under those before.
+    std::optional<std::uint64_t> limits = {};
+};
+
 class PurseBooks {
  public:
-    PurseBooks(const Clock& clock, Violations& violations)
-        : clock_(clock), violations_(violations) {}
+    PurseBooks(const test::FakeSpendStore& store, const Clock& clock, Violations& violations)
+        : store_(store), clock_(clock), violations_(violations) {}
 
     // Limits that hold from now on. What was spent under others may be more than they allow.
     void set(access::BudgetConfig config);
@@ -28,33 +41,43 @@ class PurseBooks {
     // How long a call may wait between its reservation and its start.
     void allow_wait(Millis wait) { wait_ = wait; }
 
-    // Which limits a call is under that starts now; nothing when it may have been reserved under
-    // those before.
-    std::optional<std::uint64_t> start_call() const;
-    // A provider answered, or nobody waited for its answer: a call with that key is paid for.
-    void paid(web::ProviderIndex provider, const std::string& key_id,
-              std::optional<std::uint64_t> limits_at_start);
+    void start_call(Payment& payment);
+    // A provider answered, or nobody waited for its answer; otherwise it costs nothing.
+    void end_call(const Payment& payment, bool is_paid);
 
-    std::size_t calls() const { return calls_; }
+    // In all.
+    const access::Spent& paid() const { return paid_; }
 
  private:
     using Name = std::pair<access::Purse, std::string>;
+    struct Purse {
+        Name name;
+        access::Limits limits;
+    };
+    // Under the present limits.
     struct Spending {
         UtcDay day{};
-        std::int64_t today = 0;
-        std::int64_t this_month = 0;
-        std::int64_t in_all = 0;
+        std::array<access::Spent, access::kPeriods> in;  // by index_of()
     };
-    void spend(access::Purse purse, const std::string& id, const access::Limits& limits);
+    struct Whole {
+        access::Spent paid;
+        access::Spent under_way;
+    };
 
+    std::vector<Purse> purses_of(const Payment& payment) const;
+    void check_store(const Purse& purse);
+    void spend(const Purse& purse, const access::Spent& amount);
+
+    const test::FakeSpendStore& store_;
     const Clock& clock_;
     Violations& violations_;
     access::BudgetConfig config_;
     std::uint64_t limits_ = 0;  // counts them
     Instant set_at_{};
     Millis wait_{};
-    std::map<Name, Spending> spending_;  // under the present limits
-    std::size_t calls_ = 0;
+    std::map<Name, Spending> spending_;
+    std::map<Name, Whole> wholes_;
+    access::Spent paid_;
 };
 
 }  // namespace sluice::sim

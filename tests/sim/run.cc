@@ -2,17 +2,22 @@
 
 #include "access/metrics.h"
 #include "access/spend_writer.h"
+#include "sim/bounds.h"
 #include "sim/key_books.h"
 #include "sim/network.h"
 #include "sim/operator.h"
+#include "sim/payers.h"
 #include "sim/purse_books.h"
 #include "sim/searches.h"
 #include "sim/violations.h"
 #include "support/run_task.h"
 #include "support/web_harness.h"
+#include "web/metrics.h"
 
 #include <chrono>
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace sluice::sim {
@@ -25,10 +30,6 @@ using test::WebHarness;
 constexpr std::size_t kKeysPerProvider = 4;
 // So often the books are compared, in steps.
 constexpr std::size_t kLookEvery = 10;
-// Every search is over by then: the longest deadline.
-constexpr Duration kLongestSearch = 60s;
-// Every rest and every circuit is over by then.
-constexpr Duration kLongestRest = std::chrono::hours(24) * 33;
 
 // Tasks that sleep although nothing is under way: of the answers' expiry, of writers.
 constexpr std::size_t kIdleSleepers = 8;
@@ -50,6 +51,9 @@ web::WebConfig random_config(Random& random) {
         settings.rate.tokens =
             random.below(3) == 0 ? static_cast<std::int64_t>(1 + random.below(8)) : 0;
         settings.rate.interval = millis(200, 2'000);
+        if (random.below(2) == 0) {
+            settings.price.micro_usd_per_1000 = static_cast<std::int64_t>(random.below(20'000'000));
+        }
     }
     config.lanes.fast.concurrency = 1 + random.below(20);
     config.lanes.deep.concurrency = 1 + random.below(8);
@@ -72,6 +76,8 @@ web::WebConfig random_config(Random& random) {
     config.keys.exhausted_retry = millis(1'000, 10'000);
     config.merge.wait = millis(0, 500);
     config.hedge.initial_delay = millis(50, 300);
+    config.retry.max_retries = random.below(2) == 0 ? 0 : 1 + random.below(4);
+    config.retry.base = millis(50, 1'000);
     return config;
 }
 
@@ -97,8 +103,9 @@ class Run {
           harness_(random_config(random_)),
           violations_(seed, harness_.clock),
           books_(harness_.web.config()->keys.runtime, harness_.clock, violations_),
-          purses_(harness_.clock, violations_),
-          searches_(harness_, random_, violations_, totals),
+          purses_(harness_.spend_store, harness_.clock, violations_),
+          payers_(harness_, random_),
+          searches_(harness_, payers_, random_, violations_, totals),
           network_(repertoire, *harness_.web.config(),
                    {books_, purses_, searches_, violations_, totals}, random_, harness_.clock),
           operator_(harness_, books_, purses_, network_, random_) {
@@ -116,7 +123,6 @@ class Run {
         const bool disk_fails = random_.below(2) == 0;
         if (disk_fails) {
             books_.allow_wait(access::kMaxSpendWait);
-            network_.allow_wait(access::kMaxSpendWait);
             purses_.allow_wait(access::kMaxSpendWait);
         }
         operator_.set_random_budgets();
@@ -124,6 +130,9 @@ class Run {
             searches_.ask_something();
             if (random_.below(6) == 0) {
                 searches_.somebody_leaves();
+            }
+            if (random_.below(30) == 0) {
+                explain_something();
             }
             if (random_.below(12) == 0) {
                 totals_.changes += 1;
@@ -143,6 +152,11 @@ class Run {
         check_nothing_is_left();
         check_recovery();
         totals_.trips += network_.trips();
+        for (const web::Provider* provider : web::all_providers()) {
+            totals_.retries += static_cast<std::uint64_t>(
+                harness_.metrics.counter(web::kRetries, {std::string(provider->spec().name)})
+                    .value());
+        }
         return violations_.count() == 0;
     }
 
@@ -190,8 +204,9 @@ class Run {
                           "a reservation of money was not returned");
         const access::Spent spent =
             harness_.budgets.gateway().spent[index_of(access::Period::kTotal)];
-        violations_.check(static_cast<std::size_t>(spent.calls) >= purses_.calls(),
-                          "more was paid than is in the books");
+        violations_.check(
+            spent.calls >= purses_.paid().calls && spent.micro_usd >= purses_.paid().micro_usd,
+            "more was paid than is in the books");
         for (const auto& [provider, counts] : harness_.keys.counts()) {
             violations_.check(counts.in_flight == 0, "a key lease was not returned", provider);
         }
@@ -217,12 +232,63 @@ class Run {
         look();
     }
 
+    // What a search may change.
+    struct Footprint {
+        std::size_t calls = 0;
+        access::Spent spent;
+        double reservations = 0;
+        std::size_t cached = 0;
+        std::size_t flights = 0;
+        std::size_t sleepers = 0;
+        std::map<std::string, web::KeyCounts> keys;
+        std::map<std::string, std::int64_t> used;  // by key
+        bool operator==(const Footprint&) const = default;
+    };
+    Footprint footprint() {
+        Footprint print;
+        for (const web::KeyReport& key :
+             test::run_task(harness_.io, harness_.clock, harness_.keys.report())) {
+            print.used[key.record.id] = key.health.used;
+        }
+        print.keys = harness_.keys.counts();
+        const web::Search::Overview overview = harness_.overview();
+        print.cached = overview.cache.bytes;
+        print.flights = overview.flights;
+        print.calls = harness_.http.calls();
+        print.spent = harness_.budgets.gateway().spent[index_of(access::Period::kTotal)];
+        print.reservations = harness_.metrics.gauge(access::kBudgetReservations).value();
+        print.sleepers = harness_.clock.sleepers();
+        return print;
+    }
+
+    // Looking at what a search would do does none of it, so the second look sees the same.
+    void explain_something() {
+        totals_.explained += 1;
+        harness_.run();
+        const web::SearchRequest request = searches_.something_to_explain();
+        const Instant begun = harness_.clock.now();
+        const Footprint before = footprint();
+        const web::Explanation first = harness_.explain(request);
+        const web::Explanation second = harness_.explain(request);
+        violations_.check(harness_.clock.now() == begun, "an explanation takes time");
+        violations_.check(footprint() == before, "an explanation changed something");
+        bool is_same = first.entry == second.entry && first.route.size() == second.route.size();
+        for (std::size_t i = 0; is_same && i < first.route.size(); ++i) {
+            const web::ProviderOutlook& one = first.route[i];
+            const web::ProviderOutlook& other = second.route[i];
+            is_same = one.key_id == other.key_id && one.turn_in == other.turn_in &&
+                      one.passed_over == other.passed_over && one.kept == other.kept;
+        }
+        violations_.check(is_same, "a second explanation differs from the first");
+    }
+
     SeededRandom random_;
     Totals& totals_;
     WebHarness harness_;
     Violations violations_;
     KeyBooks books_;
     PurseBooks purses_;
+    Payers payers_;
     Searches searches_;
     Network network_;
     Operator operator_;

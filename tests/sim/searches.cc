@@ -55,9 +55,14 @@ std::vector<std::string> random_domains(Random& random) {
     return domains;
 }
 
-// Some, in any order.
+// Some, in any order, or one alone, which is asked again when it is busy.
 std::vector<std::string> random_route(Random& random) {
     std::vector<std::string> route;
+    if (one_in(random, 2)) {
+        const auto& providers = web::all_providers();
+        route.emplace_back(providers[random.below(providers.size())]->spec().name);
+        return route;
+    }
     for (const web::Provider* provider : web::all_providers()) {
         if (!one_in(random, 3)) {
             route.insert(
@@ -77,12 +82,22 @@ bool lies_in(std::string_view site, const std::vector<std::string>& domains) {
 
 }  // namespace
 
-Searches::Searches(test::WebHarness& harness, Random& random, Violations& violations,
-                   Totals& totals)
-    : harness_(harness), random_(random), violations_(violations), totals_(totals) {
+Searches::Searches(test::WebHarness& harness, const Payers& payers, Random& random,
+                   Violations& violations, Totals& totals)
+    : harness_(harness),
+      payers_(payers),
+      random_(random),
+      violations_(violations),
+      totals_(totals) {
     for (std::size_t i = 0; i < kCommon; ++i) {
         Question& question = new_question();
         question.is_common = true;
+        if (one_in(random_, 2)) {
+            question.payer = nullptr;
+        }
+        if (one_in(random_, 2)) {
+            question.request.providers = random_route(random_);
+        }
         common_.push_back(&question);
     }
 }
@@ -97,6 +112,7 @@ Question& Searches::new_question() {
     question->mark = numbered_mark();
     question->request.query = QueryText("What is " + question->mark + " about?");
     question->request.trace = true;
+    question->payer = &payers_.any(random_);
     Question& placed = *question;
     questions_.emplace(placed.mark, std::move(question));
     return placed;
@@ -140,6 +156,15 @@ void Searches::vary(web::SearchRequest& request) {
     }
 }
 
+web::SearchRequest Searches::some_request(Question& question) {
+    web::SearchRequest request = question.request;
+    request.lane = one_in(random_, 4) ? web::Lane::kDeep : web::Lane::kFast;
+    request.cache = random_mode(random_);
+    request.strategy = random_strategy(random_);
+    question.request.lane = request.lane;
+    return request;
+}
+
 void Searches::ask_something() {
     const bool is_common = random_.below(100) < 60;
     Question& question =
@@ -147,12 +172,16 @@ void Searches::ask_something() {
     if (!is_common) {
         vary(question.request);
     }
-    web::SearchRequest request = question.request;
-    request.lane = one_in(random_, 4) ? web::Lane::kDeep : web::Lane::kFast;
-    request.cache = random_mode(random_);
-    request.strategy = random_strategy(random_);
-    question.request.lane = request.lane;
-    send(question, std::move(request));
+    send(question, some_request(question));
+}
+
+web::SearchRequest Searches::something_to_explain() {
+    if (one_in(random_, 2)) {
+        return some_request(*common_[static_cast<std::size_t>(random_.below(kCommon))]);
+    }
+    Question& question = new_question();
+    vary(question.request);
+    return some_request(question);
 }
 
 Instant Searches::deadline_of(const web::SearchRequest& request) const {
@@ -165,7 +194,9 @@ void Searches::send(Question& question, web::SearchRequest request) {
     const Instant deadline = deadline_of(request);
     question.deadline = std::max(question.deadline, deadline);
     web::SearchRequest copy = request;
-    waiting_.push_back({harness_.start(std::move(request)), &question, deadline, std::move(copy)});
+    const Payer& payer = question.payer != nullptr ? *question.payer : payers_.any(random_);
+    auto client = harness_.start(std::move(request), payer.token.reveal());
+    waiting_.push_back({std::move(client), &question, deadline, std::move(copy)});
 }
 
 void Searches::somebody_leaves() {
@@ -214,13 +245,13 @@ void Searches::check_reply(const Waiting& waiting) {
     }
     if (const auto* served = std::get_if<web::Served>(&*client.reply)) {
         check_answer(waiting, *served);
-        check_trail(served->attempts);
+        check_trail(waiting, served->attempts);
         return;
     }
     const auto& failure = std::get<web::Failure>(*client.reply);
     totals_.replies[std::string(to_string(failure.error.code))] += 1;
     violations_.check(failure.error.code != Code::kInternal, "an internal error", question.mark);
-    check_trail(failure.attempts);
+    check_trail(waiting, failure.attempts);
     const bool says_caller = failure.error.code == Code::kQueryRejected;
     violations_.check(question.is_common || says_caller == question.is_refused,
                       "what a provider refused is not what the client is told", question.mark);
@@ -269,19 +300,27 @@ void Searches::check_hits(const Question& question, const web::SearchRequest& re
     }
 }
 
-void Searches::check_trail(const std::vector<web::Attempt>& trail) {
+void Searches::check_trail(const Waiting& waiting, const std::vector<web::Attempt>& trail) {
     violations_.check(trail.size() <= web::kMaxAttempts, "more attempts than allowed");
     bool is_refused = false;
+    std::size_t calls = 0;
     for (const web::Attempt& attempt : trail) {
+        calls += attempt.egress.empty() ? 0 : 1;
         totals_.outcomes[static_cast<std::size_t>(attempt.outcome)] += 1;
         is_refused = is_refused || attempt.blame == Blame::kCaller;
         violations_.check(attempt.detail.find("zq") == std::string::npos,
                           "a trail quotes the query", attempt.detail);
     }
+    // A call of a merge or a hedge may still be under way.
+    const Question& question = *waiting.question;
+    violations_.check(question.is_common || waiting.request.strategy != Strategy::kFailover ||
+                          calls == question.calls,
+                      "a trail does not show every call", question.mark);
 }
 
 void Searches::expect_answer_of(std::string_view provider) {
     Question& question = new_question();
+    question.payer = &payers_.without_token();
     web::SearchRequest request = question.request;
     request.providers = {std::string(provider)};
     request.cache = CacheMode::kBypass;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/random.h"
+#include "sim/payers.h"
 #include "sim/totals.h"
 #include "sim/violations.h"
 #include "support/web_harness.h"
@@ -31,6 +32,8 @@ struct Question {
     Instant deadline{};                // the latest of those who asked
     std::optional<Instant> over_at{};  // of one that is not common: nobody waits any more
     bool is_refused = false;           // a provider said that the caller is at fault
+    const Payer* payer = nullptr;      // who asks; null: anybody does
+    std::size_t calls = 0;             // to providers
 };
 
 class Searches {
@@ -39,7 +42,8 @@ class Searches {
     static constexpr std::size_t kCommon = 25;
 
     // References outlive it.
-    Searches(test::WebHarness& harness, Random& random, Violations& violations, Totals& totals);
+    Searches(test::WebHarness& harness, const Payers& payers, Random& random,
+             Violations& violations, Totals& totals);
 
     void ask_something();
     // A client that still waits leaves, if there is one.
@@ -53,6 +57,8 @@ class Searches {
 
     // The question whose mark is somewhere in `text`; null when there is none.
     Question* find(std::string_view text);
+    // What somebody might ask, which has to lead to nothing.
+    web::SearchRequest something_to_explain();
     std::size_t waiting() const { return waiting_.size(); }
 
  private:
@@ -65,6 +71,7 @@ class Searches {
 
     Question& common_question();
     Question& new_question();
+    web::SearchRequest some_request(Question& question);
     Instant deadline_of(const web::SearchRequest& request) const;
     void vary(web::SearchRequest& request);
     void send(Question& question, web::SearchRequest request);
@@ -72,10 +79,11 @@ class Searches {
     void check_answer(const Waiting& waiting, const web::Served& served);
     void check_hits(const Question& question, const web::SearchRequest& request,
                     const std::vector<Hit>& hits);
-    void check_trail(const std::vector<web::Attempt>& trail);
+    void check_trail(const Waiting& waiting, const std::vector<web::Attempt>& trail);
     std::string numbered_mark();
 
     test::WebHarness& harness_;
+    const Payers& payers_;
     Random& random_;
     Violations& violations_;
     Totals& totals_;

@@ -26,6 +26,8 @@ void Totals::print() const {
     line("all", "clients that left", left);
     line("all", "operator's changes", changes);
     line("all", "circuits opened", trips);
+    line("all", "retries", retries);
+    line("all", "explained", explained);
     for (const auto& [word, count] : replies) {
         line("reply", word, count);
     }
@@ -53,6 +55,12 @@ std::vector<std::string> Totals::missing() const {
         if (!replies.contains(word)) {
             words.emplace_back(word);
         }
+    }
+    if (retries == 0) {
+        words.emplace_back("retry");
+    }
+    if (explained == 0) {
+        words.emplace_back("explanation");
     }
     return words;
 }

@@ -23,6 +23,8 @@ struct Totals {
     std::uint64_t left = 0;     // clients that did not wait
     std::uint64_t changes = 0;  // by the operator, while searches were under way
     std::uint64_t trips = 0;    // circuits that opened
+    std::uint64_t retries = 0;  // calls that were made again after a wait
+    std::uint64_t explained = 0;
     std::array<std::uint64_t, web::kOutcomeCount> outcomes{};  // of attempts in trails
     std::array<std::uint64_t, kEffectCount> effects{};         // of what providers said
     std::map<std::string, std::uint64_t> replies;              // "live", "fresh", codes of errors
