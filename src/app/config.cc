@@ -74,6 +74,7 @@ Config Config::read(ConfigReader& in) {
     c.web = web::WebConfig::read(in);
     c.budgets = access::BudgetConfig::read(in, web::provider_names());
     c.secrets = SecretsConfig::read(in.section("secrets"));
+    c.redis = io::RedisConfig::read(in.section("redis"));
     if (c.data_dir.empty()) {
         in.fail("data_dir", "expected the path of a directory");
     }

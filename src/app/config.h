@@ -9,6 +9,7 @@
 #include "base/secret.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
+#include "io/redis.h"
 #include "obs/log.h"
 #include "web/config.h"
 
@@ -34,6 +35,7 @@ struct Config {
     access::BudgetConfig budgets;
     web::WebConfig web;
     SecretsConfig secrets;
+    io::RedisConfig redis;
 
     static Config read(ConfigReader& in);  // from the top of the file
 };

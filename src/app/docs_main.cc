@@ -6,6 +6,7 @@
 #include "base/config_render.h"
 #include "io/http_client_metrics.h"
 #include "io/http_server_metrics.h"
+#include "io/redis_metrics.h"
 #include "io/sqlite_metrics.h"
 #include "obs/log_metrics.h"
 #include "obs/metrics.h"
@@ -35,7 +36,7 @@ std::string all_metrics() {
     std::vector<const obs::MetricSpec*> specs;
     for (const auto& side :
          {access::access_metrics(), io::http_client_metrics(), io::http_server_metrics(),
-          io::sqlite_metrics(), obs::obs_metrics(), web::web_metrics()}) {
+          io::redis_metrics(), io::sqlite_metrics(), obs::obs_metrics(), web::web_metrics()}) {
         specs.insert(specs.end(), side.begin(), side.end());
     }
     return obs::describe_metrics(specs);

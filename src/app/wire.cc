@@ -11,7 +11,9 @@
 #include "io/address.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
+#include "io/redis.h"
 #include "io/sqlite_store.h"
+#include "io/tls.h"
 #include "obs/log_metrics.h"
 #include "obs/metrics.h"
 #include "surface/all.h"
@@ -120,6 +122,7 @@ struct Gateway::Parts {
     }
 
     Status open_stores();
+    Status open_redis();
     Status load_keys();
     void build_services();
     void run_control();
@@ -166,6 +169,7 @@ struct Gateway::Parts {
     std::unique_ptr<web::KeyWatch> key_watch;
     std::size_t key_count = 0;
     std::vector<std::string> lanes_without_key;
+    std::unique_ptr<io::RedisClient> redis;  // null: nothing is shared
     std::unique_ptr<web::Search> search;
     std::unique_ptr<web::KeyTrial> key_trial;
     std::unique_ptr<web::KeyAdmin> key_admin;
@@ -209,6 +213,19 @@ Status Gateway::Parts::open_stores() {
     return {};
 }
 
+Status Gateway::Parts::open_redis() {
+    if (!config.redis.enabled()) {
+        return {};
+    }
+    std::shared_ptr<const io::TlsContext> tls;
+    if (config.redis.wants_tls()) {
+        TRY(tls, io::TlsContext::load_client(config.upstream.ca_file));
+    }
+    redis = std::make_unique<io::RedisClient>(control.get_executor(), config.redis, std::move(tls),
+                                              clock, random, log, metrics);
+    return {};
+}
+
 void Gateway::Parts::build_services() {
     std::vector<std::string> hosts;
     for (const std::string& listen : config.server.listen) {
@@ -222,7 +239,7 @@ void Gateway::Parts::build_services() {
         std::vector<std::string>(providers.begin(), providers.end()), *spend_store, clock, log,
         metrics);
     search = std::make_unique<web::Search>(control.get_executor(), config.web, *access, *budgets,
-                                           keys, http, clock, log, metrics);
+                                           keys, http, clock, log, metrics, redis.get());
     key_trial = std::make_unique<web::KeyTrial>(keys, *budgets, search->providers(), http, clock,
                                                 [this] { return search->config(); });
     key_admin = std::make_unique<web::KeyAdmin>(control.get_executor(), *key_file.store, *key_watch,
@@ -272,6 +289,9 @@ Task<void> Gateway::Parts::stop_tasks() {
     if (search) {
         co_await search->stop();
     }
+    if (redis) {
+        co_await redis->stop();
+    }
     if (budgets) {
         co_await budgets->stop();
     }
@@ -301,8 +321,13 @@ void Gateway::Parts::stop_control() {
 Status Gateway::start() {
     Parts& parts = *parts_;
     TRY_STATUS(parts.open_stores());
+    TRY_STATUS(parts.open_redis());
     parts.build_services();
     parts.run_control();
+    if (parts.redis) {
+        // What is wrong is in the log; it is tried again for as long as the process runs.
+        const Status ignored = parts.on_control(parts.redis->start());
+    }
     TRY_STATUS(parts.on_control(parts.token_watch->refresh()));
     TRY_STATUS(parts.on_control(parts.budgets->load()));
     TRY_STATUS(parts.load_keys());

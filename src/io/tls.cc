@@ -1,5 +1,7 @@
 #include "io/tls.h"
 
+#include "io/address.h"
+
 #include <boost/asio/error.hpp>
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -115,6 +117,16 @@ std::size_t join(std::span<const asio::const_buffer> buffers, std::size_t skip,
     return size;
 }
 
+// The handshake fails unless the other side's certificate is for `peer`.
+void expect_peer(SSL* ssl, const std::string& peer) {
+    if (Address::parse(peer)) {
+        X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), peer.c_str());
+        return;
+    }
+    SSL_set1_host(ssl, peer.c_str());
+    SSL_set_tlsext_host_name(ssl, peer.c_str());
+}
+
 Error unusable(const std::string& file, std::string_view what) {
     std::array<char, 256> reason{};
     ERR_error_string_n(ERR_get_error(), reason.data(), reason.size());
@@ -128,7 +140,20 @@ Error unusable(const std::string& file, std::string_view what) {
 }  // namespace
 
 struct TlsContext::Impl {
-    std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> ssl{nullptr, SSL_CTX_free};
+    explicit Impl(const SSL_METHOD* method) : ssl(SSL_CTX_new(method), SSL_CTX_free) {
+        SLUICE_ASSERT(ssl != nullptr);
+        SSL_CTX_set_min_proto_version(ssl.get(), TLS1_2_VERSION);
+        // Every message tells its own length, so a connection that ends without a close_notify
+        // can't pass off half of one as a whole one.
+        SSL_CTX_set_options(ssl.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+        // Idle connections hold no record buffers, and a write may be tried again from another
+        // place.
+        SSL_CTX_set_mode(ssl.get(), SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
+                                        SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    }
+
+    std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> ssl;
+    bool is_client = false;
 };
 
 TlsContext::TlsContext(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -137,18 +162,9 @@ TlsContext::~TlsContext() = default;
 
 Result<std::shared_ptr<const TlsContext>> TlsContext::load(const std::string& certificate_file,
                                                            const std::string& key_file) {
-    auto impl = std::make_unique<Impl>();
-    impl->ssl.reset(SSL_CTX_new(TLS_server_method()));
+    auto impl = std::make_unique<Impl>(TLS_server_method());
     SSL_CTX* const ssl = impl->ssl.get();
-    SLUICE_ASSERT(ssl != nullptr);
-    SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION);
-    // A body's length is known from its head, so a connection that ends without a close_notify
-    // can't pass off half an answer as a whole one.
-    SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF |
-                                 SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
-    // Idle connections hold no record buffers, and a write may be tried again from another place.
-    SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ENABLE_PARTIAL_WRITE |
-                              SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_options(ssl, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
     // Sessions are resumed by tickets, which the clients keep; a cache here would grow with them.
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_alpn_select_cb(ssl, select_protocol, nullptr);
@@ -165,11 +181,26 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::load(const std::string& ce
     return Result(std::shared_ptr<const TlsContext>(std::make_shared<TlsContext>(std::move(impl))));
 }
 
+Result<std::shared_ptr<const TlsContext>> TlsContext::load_client(const std::string& ca_file) {
+    auto impl = std::make_unique<Impl>(TLS_client_method());
+    impl->is_client = true;
+    SSL_CTX* const ssl = impl->ssl.get();
+    SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER, nullptr);
+    ERR_clear_error();
+    const int trusted = ca_file.empty() ? SSL_CTX_set_default_verify_paths(ssl)
+                                        : SSL_CTX_load_verify_file(ssl, ca_file.c_str());
+    if (trusted != 1) {
+        return unusable(ca_file, "certificates");
+    }
+    return Result(std::shared_ptr<const TlsContext>(std::make_shared<TlsContext>(std::move(impl))));
+}
+
 struct TlsStream::Impl {
     std::unique_ptr<SSL, decltype(&SSL_free)> ssl{nullptr, SSL_free};
 };
 
-TlsStream::TlsStream(const TlsContext& context, Socket& socket) : impl_(std::make_unique<Impl>()) {
+TlsStream::TlsStream(const TlsContext& context, Socket& socket, const std::string& peer)
+    : impl_(std::make_unique<Impl>()) {
     impl_->ssl.reset(SSL_new(context.impl_->ssl.get()));
     BIO* const bio = BIO_new(bio_method());
     if (!impl_->ssl || bio == nullptr) {
@@ -179,7 +210,12 @@ TlsStream::TlsStream(const TlsContext& context, Socket& socket) : impl_(std::mak
     BIO_set_data(bio, &socket);
     BIO_set_init(bio, 1);
     SSL_set_bio(impl_->ssl.get(), bio, bio);
-    SSL_set_accept_state(impl_->ssl.get());
+    if (context.impl_->is_client) {
+        SSL_set_connect_state(impl_->ssl.get());
+        expect_peer(impl_->ssl.get(), peer);
+    } else {
+        SSL_set_accept_state(impl_->ssl.get());
+    }
 }
 
 TlsStream::~TlsStream() = default;

@@ -1,5 +1,6 @@
-// TLS for the server's connections: OpenSSL on a non-blocking socket, without buffers of its own
-// between the two, so that a TLS connection is read, written and waited for just as a plain one.
+// TLS for connections that this program reads and writes itself: OpenSSL on a non-blocking socket,
+// without buffers of its own between the two, so that a TLS connection is read, written and waited
+// for just as a plain one.
 #pragma once
 
 #include "base/result.h"
@@ -14,12 +15,16 @@
 
 namespace sluice::io {
 
-// A certificate chain with its key: TLS 1.2 and later, HTTP/1.1 by ALPN. Thread-safe once loaded.
+// What one side of connections goes by, TLS 1.2 and later. Thread-safe once loaded.
 class TlsContext {
  public:
-    // PEM files. kInvalidRequest with the file and the reason when they can't be used together.
+    // A server's: a certificate chain with its key, HTTP/1.1 by ALPN. PEM files. kInvalidRequest
+    // with the file and the reason when they can't be used together.
     static Result<std::shared_ptr<const TlsContext>> load(const std::string& certificate_file,
                                                           const std::string& key_file);
+    // A client's: whom it trusts, as a PEM file; empty: whom the system trusts. kInvalidRequest as
+    // above.
+    static Result<std::shared_ptr<const TlsContext>> load_client(const std::string& ca_file);
     struct Impl;
     explicit TlsContext(std::unique_ptr<Impl> impl);  // for load()
     ~TlsContext();
@@ -31,10 +36,12 @@ class TlsContext {
     std::unique_ptr<Impl> impl_;
 };
 
-// The server's side of one connection. Not thread-safe. `socket` outlives it.
+// The context's side of one connection. Not thread-safe. `socket` outlives it.
 class TlsStream {
  public:
-    TlsStream(const TlsContext& context, Socket& socket);
+    // `peer` is for a client: the name or address that the certificate of the other side must be
+    // for.
+    TlsStream(const TlsContext& context, Socket& socket, const std::string& peer);
     ~TlsStream();
     TlsStream(const TlsStream&) = delete;
     TlsStream& operator=(const TlsStream&) = delete;

@@ -11,9 +11,10 @@ namespace sluice::io {
 namespace asio = boost::asio;
 using boost::system::error_code;
 
-Transport::Transport(Socket socket, const TlsContext* tls) : socket_(std::move(socket)) {
+Transport::Transport(Socket socket, const TlsContext* tls, const std::string& peer)
+    : socket_(std::move(socket)) {
     if (tls != nullptr) {
-        tls_ = std::make_unique<TlsStream>(*tls, socket_);
+        tls_ = std::make_unique<TlsStream>(*tls, socket_, peer);
     }
 }
 

@@ -1,4 +1,4 @@
-// One accepted connection, plain or TLS, TCP or Unix: reads and writes what is possible right now
+// One connection, plain or TLS, TCP or Unix: reads and writes what is possible right now
 // and says what to wait for otherwise. Nothing here blocks or suspends.
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace sluice::io {
 
@@ -38,8 +39,9 @@ struct IoResult {
 // Belongs to the thread of the socket's io_context.
 class Transport {
  public:
-    // `tls` is null for a plain connection; it outlives this object.
-    Transport(Socket socket, const TlsContext* tls);
+    // `tls` is null for a plain connection; it outlives this object. `peer` is for a client's TLS:
+    // see TlsStream.
+    Transport(Socket socket, const TlsContext* tls, const std::string& peer = {});
     ~Transport();
     Transport(const Transport&) = delete;
     Transport& operator=(const Transport&) = delete;
@@ -48,7 +50,7 @@ class Transport {
     Socket& socket() { return socket_; }
     bool is_tls() const { return tls_ != nullptr; }
 
-    // kOk when the connection is ready for requests, for a plain one at once.
+    // kOk when the connection is ready for use, for a plain one at once.
     IoResult handshake();
     // At most room.size() bytes, at least one when kOk.
     IoResult read(std::span<char> room);

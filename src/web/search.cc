@@ -48,6 +48,9 @@ struct Search::Counters {
 
 namespace {
 
+// It is tried again within seconds.
+constexpr Millis kRetryWithoutRedis{1'000};
+
 std::size_t index_of(Lane lane) {
     return static_cast<std::size_t>(lane);
 }
@@ -76,6 +79,12 @@ CacheNote note_of(const Found& found, CacheNote note, const CacheConfig& cache, 
         note.ttl = lifetime_of(*found.answer, made_at, cache).fresh_for - note.age;
     }
     return note;
+}
+
+Error redis_is_away() {
+    return Error{Code::kUnavailable, Blame::kGateway,
+                 "redis is required and can't be used; searches go on when it is back",
+                 kRetryWithoutRedis};
 }
 
 // Nothing, beside a failure, may be a mistake. Results are results, whoever is missing.
@@ -124,7 +133,7 @@ void destroy_in_pieces(Executor control, Cleared cleared) {
 
 Search::Search(Executor control, WebConfig config, access::Access& access, access::Budgets& budgets,
                KeyPool& keys, io::HttpClient& http, Clock& clock, const obs::Log& log,
-               obs::Metrics& metrics)
+               obs::Metrics& metrics, io::RedisClient* redis)
     : control_(control),
       config_(std::make_shared<const WebConfig>(std::move(config))),
       access_(access),
@@ -145,7 +154,8 @@ Search::Search(Executor control, WebConfig config, access::Access& access, acces
                     [this](const std::exception_ptr& error) {
                         log_.error("search_failed", {{"exception", exception_type(error)}});
                     }),
-      flights_(flight_tasks_, clock, flight_limits(config_.get()->cache)) {
+      flights_(flight_tasks_, clock, flight_limits(config_.get()->cache)),
+      redis_(redis) {
     log_notices(*config_.get(), log_);
 }
 
@@ -208,7 +218,9 @@ Task<SearchReply> Search::miss(Missed missed) {
     note.fate = missed.fate;
     // One upstream search for all who ask the same at once. A bypass wants an answer of its own.
     Result<SharedResult> landed = SharedResult();
-    if (bypass) {
+    if (lacks_redis()) {
+        landed = redis_is_away();
+    } else if (bypass) {
         counters_->bypass.add();
         landed = co_await fly(missed, nullptr);
     } else {
@@ -414,7 +426,7 @@ Task<Search::Overview> Search::overview() {
 
 Task<Search::Overview> Search::gather() {
     Overview overview;
-    overview.can_search = web::can_search(*config_.get(), keys_);
+    overview.can_search = can_search(*config_.get(), keys_);
     overview.keys = keys_.counts();
     for (const auto& state : providers_.all()) {
         overview.providers.push_back({state->name(), state->circuit(clock_.now()),
@@ -426,15 +438,25 @@ Task<Search::Overview> Search::gather() {
     overview.flights = flights_.stats().flights;
     overview.fast = lanes_.stats(guard::LaneKind::kFast);
     overview.deep = lanes_.stats(guard::LaneKind::kDeep);
+    if (redis_ != nullptr) {
+        overview.redis = {redis_->view(), redis_->config().required};
+    }
     co_return overview;
 }
 
-Task<bool> Search::can_search() {
-    return run_on(control_, look_for_keys());
+Task<Search::Readiness> Search::readiness() {
+    return run_on(control_, look_for_readiness());
 }
 
-Task<bool> Search::look_for_keys() {
-    co_return web::can_search(*config_.get(), keys_);
+Task<Search::Readiness> Search::look_for_readiness() {
+    Readiness readiness;
+    readiness.can_search = can_search(*config_.get(), keys_);
+    readiness.lacks_redis = lacks_redis();
+    co_return readiness;
+}
+
+bool Search::lacks_redis() const {
+    return redis_ != nullptr && redis_->config().required && !redis_->is_up();
 }
 
 void Search::count(Lane lane, std::string_view outcome) {

@@ -14,6 +14,7 @@
 #include "guard/singleflight.h"
 #include "guard/ttl_cache.h"
 #include "io/http_client.h"
+#include "io/redis.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
 #include "web/cache.h"
@@ -58,16 +59,18 @@ class Search {
     static constexpr std::size_t kDestroyedPerTurn = 256;
 
     // Everything passed by reference outlives it. `control` is the executor of the control loop:
-    // the one thread that flights, lanes, keys and the HTTP client belong to.
+    // the one thread that flights, lanes, keys, the HTTP client and Redis belong to. `redis` is
+    // null where nothing is shared with other replicas.
     Search(Executor control, WebConfig config, access::Access& access, access::Budgets& budgets,
            KeyPool& keys, io::HttpClient& http, Clock& clock, const obs::Log& log,
-           obs::Metrics& metrics);
+           obs::Metrics& metrics, io::RedisClient* redis = nullptr);
     ~Search();
 
     // Any thread. The views in `credentials` are read before this returns. A Failure carries what
     // access::Access::admit() and web/failure.h say, kNotCached when only the cache was to be
-    // asked, and kOverloaded with retry_after when the lane or the table of flights is full. The
-    // task ends by the lane's deadline, counted from context.started.
+    // asked, kOverloaded with retry_after when the lane or the table of flights is full, and
+    // kUnavailable while Redis is required and can't be used. The task ends by the lane's deadline,
+    // counted from context.started.
     SearchStart answer(SearchRequest request, const access::Credentials& credentials,
                        const RequestContext& context);
 
@@ -113,6 +116,11 @@ class Search {
         std::size_t flights = 0;
         guard::LaneStats fast;
         guard::LaneStats deep;
+        struct Redis {
+            io::RedisClient::View view;
+            bool required = false;
+        };
+        std::optional<Redis> redis;  // nothing: there is none
     };
     // Any thread; gathered on the control loop.
     Task<Overview> overview();
@@ -120,8 +128,13 @@ class Search {
     // Control loop. Lives as long as this.
     const ProviderStates& providers() const { return providers_; }
 
-    // Any thread: Overview::can_search alone, which costs a look at the counts of keys.
-    Task<bool> can_search();
+    struct Readiness {
+        bool can_search = false;   // as in Overview
+        bool lacks_redis = false;  // it is required, and can't be used
+        bool is_ready() const { return can_search && !lacks_redis; }
+    };
+    // Any thread: costs a look at the counts of keys.
+    Task<Readiness> readiness();
 
     // Any thread: the settings in force.
     std::shared_ptr<const WebConfig> config() const { return config_.get(); }
@@ -166,7 +179,8 @@ class Search {
     SearchReply serve_kept(const Missed& missed, AnswerCache::Cached cached, Failure failure);
     Task<Explanation> look_ahead(SearchRequest request);
     Task<Overview> gather();
-    Task<bool> look_for_keys();
+    Task<Readiness> look_for_readiness();
+    bool lacks_redis() const;
     void count(Lane lane, std::string_view outcome);
 
     Executor control_;
@@ -187,6 +201,7 @@ class Search {
     guard::LaneGate lanes_;
     TaskScope flight_tasks_;
     guard::SingleFlight<FlightKey, SharedResult, FlightKeyHash> flights_;
+    io::RedisClient* const redis_;  // null: there is none
 };
 
 }  // namespace sluice::web

@@ -87,6 +87,10 @@ int ChildProcess::wait() {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+void ChildProcess::send_signal(int number) const {
+    SLUICE_ASSERT(pid_ > 0 && ::kill(pid_, number) == 0);
+}
+
 bool ChildProcess::wait_for_port(std::uint16_t port, std::chrono::milliseconds patience) const {
     constexpr std::chrono::milliseconds kPause{10};
     asio::io_context io;

@@ -28,6 +28,9 @@ class ChildProcess {
     // Waits for it to end by itself; its exit status.
     int wait();
 
+    // While it runs.
+    void send_signal(int number) const;
+
     // Waits until something listens on `port`. False when nothing did in time.
     bool wait_for_port(std::uint16_t port,
                        std::chrono::milliseconds patience = std::chrono::seconds(10)) const;

@@ -195,6 +195,39 @@ class Upstream(Process):
         call(self.address, "DELETE", "/_requests")
 
 
+def free_port():
+    with socket.socket() as holder:
+        holder.bind(("127.0.0.1", 0))
+        return holder.getsockname()[1]
+
+
+class Redis:
+    """A real redis-server without a file on disk. scripts/setup installs it; without it tests fail."""
+
+    def __init__(self):
+        self.port = free_port()
+        self.url = f"redis://127.0.0.1:{self.port}"
+        self.start()
+
+    def start(self):
+        """Also after stop(): on the same port, and empty."""
+        self.process = Process(["/usr/bin/redis-server", "--port", self.port, "--bind", "127.0.0.1",
+                                "--save", "", "--appendonly", "no"])
+        self.process.wait_for_line(r"Ready to accept connections")
+
+    def stop(self, number=signal.SIGKILL):
+        self.process.stop(number)
+
+    def send_signal(self, number):
+        self.process.send_signal(number)
+
+    def command(self, *words):
+        """The reply as redis-cli prints it, without the line break."""
+        done = subprocess.run(["/usr/bin/redis-cli", "-p", str(self.port), *map(str, words)],
+                              capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+        return done.stdout.rstrip("\n")
+
+
 class Sluice(Process):
     def __init__(self, upstream=None, settings="", env=None, keys=True, args=(), listen="127.0.0.1:0"):
         self.folder = tempfile.TemporaryDirectory()

@@ -5,15 +5,22 @@
 #include "app/offline_keys.h"
 #include "app/server_call.h"
 #include "app/wire.h"
+#include "base/clock.h"
 #include "base/json.h"
+#include "base/random.h"
+#include "io/redis.h"
 #include "io/sqlite.h"
+#include "io/tls.h"
 #include "web/provider.h"
 
 #include <CLI/CLI.hpp>
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
 
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <sys/resource.h>
 #include <vector>
@@ -135,6 +142,51 @@ Check check_gateway(const std::string& data_dir) {
             "running, not ready: " + std::string(body.ok() ? body->string_at("detail") : "")};
 }
 
+// Nobody reads what the client would log: its finding says it.
+class NoSink final : public obs::LogSink {
+ public:
+    void write(obs::Level, std::string) override {}
+    void flush() override {}
+};
+
+Task<Status> try_redis(io::RedisClient& redis) {
+    Status started = co_await redis.start();
+    co_await redis.stop();
+    co_return started;
+}
+
+// Logs in, as a gateway would.
+Check check_redis(const Config& config) {
+    if (!config.redis.enabled()) {
+        return {"redis", Finding::kGood, "none; replicas share nothing"};
+    }
+    std::shared_ptr<const io::TlsContext> tls;
+    if (config.redis.wants_tls()) {
+        auto loaded = io::TlsContext::load_client(config.upstream.ca_file);
+        if (!loaded.ok()) {
+            return {"redis", Finding::kBad, loaded.error().message};
+        }
+        tls = *std::move(loaded);
+    }
+    boost::asio::io_context loop(1);
+    SystemClock clock;
+    SystemRandom random;
+    NoSink sink;
+    const obs::Log log(clock, sink, obs::Level::kError);
+    obs::Metrics metrics;
+    io::RedisClient redis(loop.get_executor(), config.redis, std::move(tls), clock, random, log,
+                          metrics);
+    std::optional<Status> answered;
+    boost::asio::co_spawn(loop, store_result(try_redis(redis), answered),
+                          [](const std::exception_ptr&) {});
+    loop.run();
+    if (!answered || !answered->ok()) {
+        return {"redis", config.redis.required ? Finding::kBad : Finding::kHint,
+                answered ? answered->error().message : "could not be tried"};
+    }
+    return {"redis", Finding::kGood, redis.view().server + " answers"};
+}
+
 std::vector<Check> examine(const ConfigOptions& options, const Environment& environment) {
     const LoadedConfig loaded = load_config(options.sources(), environment);
     std::vector<Check> checks;
@@ -154,6 +206,7 @@ std::vector<Check> examine(const ConfigOptions& options, const Environment& envi
         checks.push_back(check_keys(config, environment));
         checks.push_back(check_gateway(config.data_dir));
     }
+    checks.push_back(check_redis(config));
     checks.push_back(check_file_limit(config.server.max_connections));
     return checks;
 }

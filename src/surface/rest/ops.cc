@@ -11,6 +11,7 @@
 
 #include <chrono>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -95,6 +96,18 @@ void write_circuits(JsonWriter& json, const web::Search::Overview& overview, Wal
     json.end_object();
 }
 
+void write_redis(JsonWriter& json, const std::optional<web::Search::Overview::Redis>& redis) {
+    json.begin_object();
+    json.field("state", !redis ? "off" : redis->view.is_up ? "up" : "down");
+    if (redis) {
+        json.field("required", redis->required).field("server", redis->view.server);
+        if (!redis->view.reason.empty()) {
+            json.field("reason", redis->view.reason);
+        }
+    }
+    json.end_object();
+}
+
 // Calls go out directly: there is no endpoint to be chosen.
 void write_egress(JsonWriter& json) {
     json.begin_object().field("policy", "direct");
@@ -153,7 +166,15 @@ io::HttpReply OpsDoor::readyz(const io::HttpRequest& request) {
 
 Task<io::HttpResponse> OpsDoor::render_readyz(RequestId id) {
     // Anybody may ask this, and often: what costs more is only looked at to explain a refusal.
-    if (!co_await search_.can_search()) {
+    const web::Search::Readiness readiness = co_await search_.readiness();
+    if (readiness.lacks_redis) {
+        const Error error{Code::kUnavailable,
+                          Blame::kGateway,
+                          "redis is required and can't be used; /v1/status says why",
+                          {}};
+        co_return problem(error, id);
+    }
+    if (!readiness.can_search) {
         const web::Search::Overview overview = co_await search_.overview();
         const Error error{
             Code::kNoUsableKey,
@@ -190,6 +211,8 @@ Task<io::HttpResponse> OpsDoor::render_status() {
     write_egress(json);
     json.key("cache");
     write_cache(json, overview.cache, config->cache);
+    json.key("redis");
+    write_redis(json, overview.redis);
     json.key("keys").begin_object();
     for (const auto& [provider, counts] : overview.keys) {
         json.key(provider);

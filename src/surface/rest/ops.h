@@ -27,9 +27,10 @@ class OpsDoor {
     // Anybody: 200 as long as the process answers.
     io::HttpReply healthz(const io::HttpRequest& request);
     // Anybody: 200 when a search can be served, so when an enabled provider of a route has a usable
-    // key. 503 with the reason otherwise, and while draining.
+    // key, and Redis can be used where it is required. 503 with the reason otherwise, and while
+    // draining.
     io::HttpReply readyz(const io::HttpRequest& request);
-    // Scope status: lanes, circuits, egress, cache, keys by state, providers, as JSON.
+    // Scope status: lanes, circuits, egress, cache, Redis, keys by state, providers, as JSON.
     io::HttpReply status(const io::HttpRequest& request);
     // Scope status: the Prometheus text format.
     io::HttpReply metrics(const io::HttpRequest& request);

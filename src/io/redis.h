@@ -1,0 +1,135 @@
+// Redis: one connection for the whole process, shared by everybody on the control loop. Commands
+// are pipelined on it; it is kept up in the background, so that a Redis that is away costs a
+// request nothing, and one that hangs costs no more than one timeout.
+#pragma once
+
+#include "base/clock.h"
+#include "base/config_reader.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "base/secret.h"
+#include "base/task.h"
+#include "guard/circuit.h"
+#include "guard/event.h"
+#include "io/redis_connection.h"
+#include "io/redis_reply.h"
+#include "io/redis_url.h"
+#include "obs/log.h"
+#include "obs/metrics.h"
+
+#include <boost/asio/cancellation_signal.hpp>
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::io {
+
+class TlsContext;
+
+struct RedisConfig {
+    Secret url = {};                            // as parse_redis_urls() takes it; empty: no Redis
+    std::vector<RedisEndpoint> endpoints = {};  // of `url`; the first that serves is used
+    bool required = false;
+    Millis timeout{500};  // of one command, and of making a connection
+
+    bool enabled() const { return !endpoints.empty(); }
+    bool wants_tls() const;
+
+    static RedisConfig read(ConfigReader in);  // the section "redis"
+};
+
+// A Lua script and what Redis knows it by. Make it once and keep it.
+class RedisScript {
+ public:
+    explicit RedisScript(std::string_view text);
+    const std::string& text() const { return text_; }
+    const std::string& sha1() const { return sha1_; }
+
+ private:
+    std::string text_;
+    std::string sha1_;
+};
+
+// Belongs to the thread of its executor.
+class RedisClient {
+ public:
+    // How often an idle connection is tried, so that a loss is noticed although nobody asks.
+    static constexpr Millis kHeartbeatEvery{1'000};
+
+    // `config` has at least one endpoint. `tls` may be null unless one of them wants it. References
+    // outlive it.
+    RedisClient(Executor executor, RedisConfig config, std::shared_ptr<const TlsContext> tls,
+                Clock& clock, Random& random, const obs::Log& log, obs::Metrics& metrics);
+    ~RedisClient();
+    RedisClient(const RedisClient&) = delete;
+    RedisClient& operator=(const RedisClient&) = delete;
+
+    // Begins to keep the connection up; ends with the first attempt, whose failure it tells. Once.
+    Task<Status> start();
+    // Ends the connection and whatever waits for it, and waits for its own tasks. After start().
+    Task<void> stop();
+
+    // Sends a command and gives its reply, which is no error reply. All errors are blamed on the
+    // gateway but kCancelled (the caller left; what was sent may be carried out):
+    // kUnavailable (no connection, at once; or it was lost, or Redis refused the command),
+    // kTimeout (no reply by `deadline` or within the configured timeout; the latter ends the
+    // connection, since every later reply waits behind that one), kOverloaded (too much under way).
+    Task<Result<RedisReply>> command(std::vector<std::string> words, Instant deadline);
+
+    // The same for a script, which is sent as a whole only where Redis does not know it yet.
+    Task<Result<RedisReply>> run(const RedisScript& script, std::vector<std::string> keys,
+                                 std::vector<std::string> arguments, Instant deadline);
+
+    // Where work goes on that belongs to what is kept in Redis, and that stop() has to wait for.
+    TaskScope& tasks() { return tasks_; }
+
+    bool is_up() const { return connection_ && connection_->is_ready(); }
+    const RedisConfig& config() const { return config_; }
+
+    struct View {
+        bool is_up = false;
+        std::string server;       // "host:port", of the connection or of the last attempt
+        std::string_view reason;  // while it is down
+    };
+    View view() const;
+
+ private:
+    struct Counters;
+
+    Task<void> keep_up();
+    Task<std::shared_ptr<RedisConnection>> attempt();
+    Task<void> use(std::shared_ptr<RedisConnection> connection);
+    Task<void> beat(std::shared_ptr<RedisConnection> connection, std::shared_ptr<Alarm> alarm);
+    Task<Result<RedisReply>> exchange(std::vector<std::string_view> words, Instant deadline);
+    Result<RedisReply> judge(Result<RedisReply> reply);
+    void count(RedisFault fault);
+    void went_up();
+    void went_down(RedisFault fault);
+    Instant next_attempt();
+
+    const Executor executor_;
+    const RedisConfig config_;
+    const std::shared_ptr<const TlsContext> tls_;
+    Clock& clock_;
+    Random& random_;
+    const obs::Log& log_;
+    obs::Metrics& metrics_;
+    std::unique_ptr<Counters> counters_;
+    obs::LogLimiter refusals_;
+    guard::Circuit circuit_;  // of connections: closed while one is up, its probe is an attempt
+    TaskScope tasks_;
+    const std::shared_ptr<boost::asio::cancellation_signal> stop_ =
+        std::make_shared<boost::asio::cancellation_signal>();
+    guard::Event tried_;
+    std::shared_ptr<RedisConnection> connection_;  // the last one that was tried
+    std::shared_ptr<Alarm> beat_;                  // what its heartbeat waits on
+    std::size_t endpoint_ = 0;                     // of the connection
+    std::optional<RedisFault> fault_;              // while it is down, once that is known
+    Instant changed_at_{};
+};
+
+}  // namespace sluice::io

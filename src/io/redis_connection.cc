@@ -1,0 +1,299 @@
+#include "io/redis_connection.h"
+
+#include "base/result.h"
+#include "io/tls.h"
+
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/buffer.hpp>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::io {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+
+namespace {
+
+constexpr auto kTuple = asio::as_tuple(use_task);
+
+// Rings when it goes, however the task ends.
+class RingAtEnd {
+ public:
+    explicit RingAtEnd(std::shared_ptr<Alarm> alarm) : alarm_(std::move(alarm)) {}
+    ~RingAtEnd() { alarm_->ring(); }
+    RingAtEnd(const RingAtEnd&) = delete;
+    RingAtEnd& operator=(const RingAtEnd&) = delete;
+
+ private:
+    std::shared_ptr<Alarm> alarm_;
+};
+
+}  // namespace
+
+std::string_view to_string(RedisFault fault) {
+    switch (fault) {
+        case RedisFault::kConnectFailed:
+            return "connect_failed";
+        case RedisFault::kTlsFailed:
+            return "tls_failed";
+        case RedisFault::kLoginRefused:
+            return "login_refused";
+        case RedisFault::kDatabaseRefused:
+            return "database_refused";
+        case RedisFault::kNotServing:
+            return "not_serving";
+        case RedisFault::kTimedOut:
+            return "timed_out";
+        case RedisFault::kClosed:
+            return "closed";
+        case RedisFault::kGarbled:
+            return "garbled";
+        case RedisFault::kReplyTooLarge:
+            return "reply_too_large";
+        case RedisFault::kStopped:
+            return "stopped";
+    }
+    SLUICE_ASSERT(false && "a RedisFault outside its enumeration");
+}
+
+std::optional<RedisFault> fault_of(const RedisReply& reply) {
+    const std::string_view word = reply.error_word();
+    if (word == "NOAUTH" || word == "WRONGPASS") {
+        return RedisFault::kLoginRefused;
+    }
+    if (word == "LOADING" || word == "READONLY" || word == "MASTERDOWN") {
+        return RedisFault::kNotServing;
+    }
+    return std::nullopt;
+}
+
+RedisConnection::RedisConnection(const Executor& executor, const RedisEndpoint& endpoint,
+                                 const TlsContext* tls, Clock& clock, TaskScope& tasks)
+    : endpoint_(endpoint),
+      clock_(clock),
+      tasks_(tasks),
+      resolver_(executor),
+      transport_(Socket(executor), tls, endpoint.host) {}
+
+Task<void> RedisConnection::open(Instant deadline) {
+    auto alarm = std::make_shared<Alarm>(co_await asio::this_coro::executor);
+    const RingAtEnd ring(alarm);
+    tasks_.spawn(give_up_at(shared_from_this(), std::move(alarm), deadline));
+    co_await connect();
+    co_await shake_hands();
+    co_await log_in();
+    is_opening_ = false;
+}
+
+Task<void> RedisConnection::give_up_at(std::shared_ptr<RedisConnection> self,
+                                       std::shared_ptr<Alarm> alarm, Instant deadline) {
+    co_await clock_.wait(std::move(alarm), deadline);
+    if (self->is_opening_ && clock_.now() >= deadline) {
+        close(RedisFault::kTimedOut);
+    }
+}
+
+Task<void> RedisConnection::connect() {
+    const std::string port = std::to_string(endpoint_.port);
+    auto [unknown, addresses] = co_await resolver_.async_resolve(endpoint_.host, port, kTuple);
+    Socket& socket = transport_.socket();
+    error_code ec = unknown;
+    for (const auto& address : addresses) {
+        if (!is_open()) {
+            co_return;
+        }
+        error_code ignored;
+        socket.close(ignored);
+        auto [refused] =
+            co_await socket.async_connect(Socket::endpoint_type(address.endpoint()), kTuple);
+        ec = refused;
+        if (!ec) {
+            break;
+        }
+    }
+    if (ec) {
+        close(RedisFault::kConnectFailed);
+        co_return;
+    }
+    error_code ignored;  // it would only be slower
+    socket.set_option(tcp::no_delay(true), ignored);
+    socket.non_blocking(true, ec);
+    if (ec) {
+        close(RedisFault::kConnectFailed);
+    }
+}
+
+Task<void> RedisConnection::shake_hands() {
+    while (is_open()) {
+        const IoResult step = transport_.handshake();
+        if (step.state == IoState::kOk) {
+            co_return;
+        }
+        if (step.state == IoState::kEnd || step.state == IoState::kBroken) {
+            close(RedisFault::kTlsFailed);
+            co_return;
+        }
+        co_await wait_for(step.state);
+    }
+}
+
+Task<void> RedisConnection::log_in() {
+    if (!is_open()) {
+        co_return;
+    }
+    std::vector<RedisFault> meanings;  // of a refusal of each command
+    if (!endpoint_.password.empty()) {
+        std::vector<std::string_view> words{"AUTH"};
+        if (!endpoint_.user.empty()) {
+            words.push_back(endpoint_.user);
+        }
+        words.push_back(endpoint_.password.reveal());
+        append_command(unsent_, words);
+        meanings.push_back(RedisFault::kLoginRefused);
+    }
+    const std::string database = std::to_string(endpoint_.database);
+    append_command(unsent_, std::vector<std::string_view>{"SELECT", database});
+    meanings.push_back(RedisFault::kDatabaseRefused);
+    append_command(unsent_, std::vector<std::string_view>{"PING"});
+    meanings.push_back(RedisFault::kNotServing);
+    push();
+    for (const RedisFault meaning : meanings) {
+        const std::optional<RedisReply> reply = co_await next_reply();
+        if (!reply) {
+            co_return;
+        }
+        if (reply->is_error()) {
+            close(fault_of(*reply).value_or(meaning));
+            co_return;
+        }
+        if (reply->kind != RedisReply::Kind::kStatus) {
+            close(RedisFault::kGarbled);
+            co_return;
+        }
+    }
+}
+
+bool RedisConnection::has_room(std::size_t bytes) const {
+    return pending_.size() < kMaxPending && unsent_.size() + bytes <= kMaxUnsentBytes;
+}
+
+std::shared_ptr<RedisConnection::Pending> RedisConnection::send(
+    std::span<const std::string_view> words) {
+    auto pending = std::make_shared<Pending>();
+    pending_.push_back(pending);
+    append_command(unsent_, words);
+    push();
+    return pending;
+}
+
+Task<void> RedisConnection::serve() {
+    while (std::optional<RedisReply> reply = co_await next_reply()) {
+        if (pending_.empty()) {
+            close(RedisFault::kGarbled);
+            break;
+        }
+        const std::shared_ptr<Pending> pending = std::move(pending_.front());
+        pending_.pop_front();
+        pending->reply = std::move(reply);
+        pending->done.set();
+    }
+}
+
+void RedisConnection::close(RedisFault fault) {
+    if (fault_) {
+        return;
+    }
+    fault_ = fault;
+    resolver_.cancel();
+    transport_.close();
+    for (const auto& pending : pending_) {
+        pending->done.set();
+    }
+    pending_.clear();
+}
+
+Task<std::optional<RedisReply>> RedisConnection::next_reply() {
+    for (;;) {
+        RedisReply reply;
+        switch (replies_.next(reply)) {
+            case RedisReplyReader::State::kReply:
+                co_return std::move(reply);
+            case RedisReplyReader::State::kNeedsMore:
+                break;
+            case RedisReplyReader::State::kGarbled:
+                close(RedisFault::kGarbled);
+                co_return std::nullopt;
+            case RedisReplyReader::State::kTooLarge:
+                close(RedisFault::kReplyTooLarge);
+                co_return std::nullopt;
+        }
+        if (!co_await fill()) {
+            co_return std::nullopt;
+        }
+    }
+}
+
+Task<bool> RedisConnection::fill() {
+    while (is_open()) {
+        const IoResult got = transport_.read(room_);
+        switch (got.state) {
+            case IoState::kOk:
+                replies_.feed(std::string_view(room_.data(), got.bytes));
+                co_return true;
+            case IoState::kWantsRead:
+            case IoState::kWantsWrite:
+                co_await wait_for(got.state);
+                break;
+            case IoState::kEnd:
+            case IoState::kBroken:
+                close(RedisFault::kClosed);
+                break;
+        }
+    }
+    co_return false;
+}
+
+Task<void> RedisConnection::wait_for(IoState wish) {
+    const auto what = wish == IoState::kWantsWrite ? Socket::wait_write : Socket::wait_read;
+    const auto [ec] = co_await transport_.socket().async_wait(what, kTuple);
+    if (ec) {
+        close(RedisFault::kClosed);
+    }
+}
+
+// Sends what fits now, and leaves the rest to a task.
+void RedisConnection::push() {
+    if (is_pushing_ || !is_open()) {
+        return;
+    }
+    const std::array<asio::const_buffer, 1> rest{asio::buffer(unsent_) + sent_};
+    const IoResult put = transport_.write(rest);
+    sent_ += put.bytes;
+    switch (put.state) {
+        case IoState::kOk:
+            unsent_.clear();
+            sent_ = 0;
+            break;
+        case IoState::kWantsRead:
+        case IoState::kWantsWrite:
+            is_pushing_ = true;
+            tasks_.spawn(push_later(shared_from_this()));
+            break;
+        case IoState::kEnd:
+        case IoState::kBroken:
+            close(RedisFault::kClosed);
+            break;
+    }
+}
+
+Task<void> RedisConnection::push_later(std::shared_ptr<RedisConnection> self) {
+    co_await wait_for(IoState::kWantsWrite);
+    self->is_pushing_ = false;
+    push();
+}
+
+}  // namespace sluice::io

@@ -1,0 +1,99 @@
+"""One gateway and a real Redis that works, dies, hangs and comes back."""
+import json
+import signal
+
+import pytest
+
+from wire import Redis, Sluice, until
+
+
+@pytest.fixture
+def redis():
+    server = Redis()
+    yield server
+    server.stop()
+
+
+def started(upstream, redis, settings="", **env):
+    return Sluice(upstream, settings, env={"GATEWAY_REDIS_URL": redis.url, **env})
+
+
+def state(gateway):
+    return gateway.get("/v1/status").json()["redis"]
+
+
+def test_without_redis_nothing_is_shared_and_status_says_so(upstream):
+    gateway = Sluice(upstream)
+    assert state(gateway) == {"state": "off"}
+    assert gateway.metric("sluice_redis_up") == 0
+    assert gateway.stop() == 0
+
+
+def test_an_optional_redis_that_dies_hurts_nobody_and_is_told_once(upstream, redis):
+    gateway = started(upstream, redis)
+    assert state(gateway) == {"state": "up", "required": False, "server": f"127.0.0.1:{redis.port}"}
+    redis.stop()
+    until(lambda: state(gateway)["state"] == "down")
+    assert state(gateway)["reason"] in ("closed", "connect_failed")
+    assert gateway.get("/readyz").status == 200
+    for number in range(20):
+        assert gateway.search(f"without redis {number}").status == 200
+    redis.start()
+    until(lambda: state(gateway)["state"] == "up")
+    assert gateway.search("with redis again").status == 200
+    assert gateway.stop() == 0
+    assert gateway.output().count('"event":"redis_unavailable"') == 1
+    assert gateway.output().count('"event":"redis_available"') == 2
+
+
+def test_a_required_redis_that_is_away_refuses_searches_clearly_until_it_is_back(upstream, redis):
+    gateway = started(upstream, redis, GATEWAY_REDIS_REQUIRED="true")
+    assert gateway.get("/readyz").status == 200
+    assert gateway.search("kept before").status == 200
+    redis.send_signal(signal.SIGSTOP)
+    until(lambda: state(gateway)["state"] == "down")
+    answer = gateway.get("/readyz")
+    assert answer.status == 503 and "redis" in answer.json()["detail"]
+    answer = gateway.search("not now")
+    assert answer.status == 503
+    assert answer.json()["code"] == "unavailable" and answer.json()["blame"] == "gateway"
+    assert answer.header("Retry-After")
+    assert gateway.search("kept before").json()["cached"], "what is in memory needs no redis"
+    redis.send_signal(signal.SIGCONT)
+    until(lambda: gateway.get("/readyz").status == 200)
+    assert gateway.search("not now").status == 200
+    assert gateway.stop() == 0
+
+
+def test_a_gateway_starts_without_its_redis_and_finds_it_later(upstream, redis):
+    redis.stop()
+    gateway = started(upstream, redis, GATEWAY_REDIS_REQUIRED="true")
+    assert gateway.get("/readyz").status == 503
+    redis.start()
+    until(lambda: gateway.get("/readyz").status == 200)
+    assert gateway.stop() == 0
+
+
+def test_the_password_is_shown_nowhere(upstream, redis):
+    url = f"redis://:hidden-password@127.0.0.1:{redis.port}"
+    gateway = Sluice(upstream, env={"GATEWAY_REDIS_URL": url})
+    shown = [gateway.get("/v1/status").body.decode(), gateway.get("/metrics").body.decode()]
+    checked = gateway.command("check", env={"GATEWAY_REDIS_URL": url})
+    assert checked.returncode == 0
+    examined = gateway.command("doctor", "--json", env={"GATEWAY_REDIS_URL": url})
+    finding = next(row for row in json.loads(examined.stdout)["checks"] if row["name"] == "redis")
+    assert finding["finding"] == "hint" and "login_refused" in finding["detail"]
+    wrong = gateway.command("check", env={"GATEWAY_REDIS_URL": "redis://hidden-password@host:port"})
+    assert wrong.returncode == 2 and "address 1" in wrong.stderr
+    assert gateway.stop() == 0
+    for text in (*shown, checked.stdout, checked.stderr, examined.stdout, wrong.stderr, gateway.output()):
+        assert "hidden" not in text
+
+
+def test_doctor_logs_in_to_redis(upstream, redis):
+    gateway = started(upstream, redis)
+    examined = gateway.command("doctor", "--json", env={"GATEWAY_REDIS_URL": redis.url})
+    finding = next(row for row in json.loads(examined.stdout)["checks"] if row["name"] == "redis")
+    assert finding == {"name": "redis", "finding": "ok",
+                       "detail": f"127.0.0.1:{redis.port} answers"}
+    assert gateway.stop() == 0
