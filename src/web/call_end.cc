@@ -62,6 +62,15 @@ std::optional<KeyRest> rest_by_windows(const Provider& provider,
     return rest_after(std::span(windows).first(known));
 }
 
+Result<io::ClientResponse> in_time(Result<io::ClientResponse> response, Instant deadline,
+                                   Instant now) {
+    if (!response.ok() && response.error().code == Code::kCancelled && now >= deadline) {
+        return Error{Code::kTimeout, Blame::kProvider, "no complete answer before the deadline",
+                     std::nullopt};
+    }
+    return response;
+}
+
 bool was_short(Duration given, Millis timeout) {
     return given < std::min<Duration>(kMinAttempt, timeout);
 }

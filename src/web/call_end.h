@@ -26,6 +26,11 @@ std::optional<KeyRest> rest_after(const Verdict& verdict, const KeysConfig& conf
 std::optional<KeyRest> rest_by_windows(const Provider& provider,
                                        const Result<io::ClientResponse>& response);
 
+// What a call ended with that had until `deadline`. One that is given up no sooner has timed out:
+// whoever asked for it may notice the time before the client does.
+Result<io::ClientResponse> in_time(Result<io::ClientResponse> response, Instant deadline,
+                                   Instant now);
+
 // Whether the time that the provider had was cut short by the request's own deadline.
 bool was_short(Duration given, Millis timeout);
 

@@ -15,6 +15,11 @@ bool was_sent(const Attempt& attempt) {
     return !attempt.egress.empty();
 }
 
+// By whoever asked, or at the end of the process: nothing is known of whom it was sent to.
+bool was_given_up(const Attempt& attempt) {
+    return was_sent(attempt) && attempt.outcome == Outcome::kCancelled;
+}
+
 bool has_answer_of(const std::vector<Attempt>& trail, std::string_view provider) {
     return std::ranges::any_of(trail, [&](const Attempt& attempt) {
         return attempt.provider == provider &&
@@ -241,6 +246,9 @@ Error nobody_answered(const SearchWork& work, const std::vector<Candidate>& rout
     }
     if (any_of(trail, found_no_money)) {
         return no_money(work, trail);
+    }
+    if (any_of(trail, was_given_up)) {
+        return deadline_passed(time_given(work), trail);
     }
     return no_usable_key(trail, first_key_back_in(work, route));
 }

@@ -26,8 +26,9 @@ bool somebody_unheard(const std::vector<Attempt>& trail);
 // nobody else could be asked either (kUnavailable: spending can't be written down). Otherwise
 // kUpstreamFailed when a provider failed or is left alone after failures, kInvalidRequest when none
 // can do what is asked, kDeadlineExceeded when there was no time to ask anybody, kOverloaded when
-// our own rates leave no room in time, kNoUsableKey when keys are what is missing or nobody of the
-// route is enabled. retry_after is when the first of them may be asked again, where that is known.
+// our own rates leave no room in time, kDeadlineExceeded when a call was given up, kNoUsableKey
+// when keys are what is missing or nobody of the route is enabled. retry_after is when the first of
+// them may be asked again, where that is known.
 Error nobody_answered(const SearchWork& work, const std::vector<Candidate>& route,
                       const std::vector<Attempt>& trail);
 

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <span>
 #include <utility>
 
 namespace sluice::web {
@@ -38,12 +39,15 @@ std::shared_ptr<const ProviderAnswer> merged(const Answers& answers, std::size_t
     return merged;
 }
 
-// The attempts of one of `together` that begin now, with `behind` others in the route after them,
-// each of which is left one.
-RunShare share_of_one(const Race& race, std::size_t together, std::size_t behind) {
+// The share of one of `together` that begin now. Those behind them in the route are each left an
+// attempt, and replace one that has to wait for its key.
+RunShare share_of_one(const SearchWork& work, const Race& race, std::size_t together,
+                      std::span<const Candidate> behind) {
     const std::size_t left = race.attempts_left();
     RunShare share;
-    share.attempts = (left - std::min(behind, left)) / together;
+    share.attempts = (left - std::min(behind.size(), left)) / together;
+    share.patience =
+        how_many_may_be_asked(work, behind) > 0 ? Patience::kPassOver : Patience::kWaitForKey;
     return share;
 }
 
@@ -62,7 +66,8 @@ Task<StrategyResult> run_merge(const SearchWork& work) {
     while (true) {
         for (; useful < wanted && asked < route.size(); ++asked, ++useful) {
             const std::size_t together = std::min(wanted - useful, route.size() - asked);
-            race.start(route[asked], share_of_one(race, together, route.size() - asked - together));
+            const auto behind = std::span(route).subspan(asked + together);
+            race.start(route[asked], share_of_one(work, race, together, behind));
         }
         std::optional<Race::Finish> finish = co_await race.next(until);
         if (!finish) {

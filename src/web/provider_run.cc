@@ -82,12 +82,17 @@ Instant attempt_until(Instant now, Instant deadline, std::size_t providers_left)
     return std::min(deadline, now + std::max<Instant::duration>(share, kMinAttempt));
 }
 
+std::size_t how_many_may_be_asked(const SearchWork& work, std::span<const Candidate> candidates) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        candidates,
+        [&](const Candidate& candidate) { return work.call.may_be_asked(*candidate.state); }));
+}
+
 RunShare share_of_first(const SearchWork& work, std::span<const Candidate> rest) {
     SLUICE_ASSERT(!rest.empty());
     RunShare share;
-    for (const Candidate& other : rest.subspan(1)) {
-        share.providers_left += work.call.may_be_asked(*other.state) ? 1 : 0;
-    }
+    share.providers_left += how_many_may_be_asked(work, rest.subspan(1));
+    share.patience = share.providers_left == 1 ? Patience::kWaitForKey : Patience::kPassOver;
     share.attempts = kMaxAttempts - std::min(rest.size() - 1, kMaxAttempts - 1);
     return share;
 }
@@ -114,7 +119,7 @@ Task<ProviderRun> run_provider(const SearchWork& work, Candidate candidate, RunS
         CallTerms terms;
         terms.until = attempt_until(now, work.deadline, share.providers_left);
         terms.stake = work.stake.get();
-        terms.patience = share.providers_left == 1 ? Patience::kWaitForKey : Patience::kPassOver;
+        terms.patience = share.patience;
         if (share.may_retry) {
             terms.retries =
                 std::min(work.config->retry.max_retries, share.attempts - trail.size() - 1);

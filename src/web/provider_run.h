@@ -28,16 +28,20 @@ struct ProviderRun {
 
 // What one provider may use up of a search.
 struct RunShare {
-    // Among how many the time left is divided, this one included. The last one waits for a key that
-    // is back soon.
+    // Among how many the time left is divided, this one included.
     std::size_t providers_left = 1;
+    Patience patience = Patience::kWaitForKey;
     std::size_t attempts = kMaxAttempts;  // the longest that the trail may get
     // Whether the same call may be made again after a wait: there is nothing else left to do.
     bool may_retry = false;
 };
 
+// Of those, the ones that could be asked now (ProviderCall::may_be_asked).
+std::size_t how_many_may_be_asked(const SearchWork& work, std::span<const Candidate> candidates);
+
 // The share of the first of `rest`, which are those of a route that have not been asked: the others
-// are each left an attempt, and their part of the time if they could be asked at all.
+// are each left an attempt, and their part of the time if they could be asked at all. It waits for
+// a key when none of them could.
 RunShare share_of_first(const SearchWork& work, std::span<const Candidate> rest);
 
 // The cache of results comes first, as the request's cache mode allows: what it holds costs no

@@ -124,11 +124,13 @@ Task<CallResult> Sender::send(Call call, Admission in) {
         io::ClientRequest request =
             call.provider().build(call.plan.sent(call.request), in.lease.key(), site);
         const Instant sent = clock_.now();
-        request.deadline = std::min<Instant>(call.terms.until, sent + settings.timeout);
+        const Instant deadline = std::min<Instant>(call.terms.until, sent + settings.timeout);
+        request.deadline = deadline;
         auto& reservation = std::get<access::Reservation>(funds);
         reservation.mark_sent();
         std::optional<guard::Stake::Hold> paid_for(call.terms.stake);
-        const Result<io::ClientResponse> response = co_await http_.send(std::move(request));
+        Result<io::ClientResponse> ended = co_await http_.send(std::move(request));
+        const auto response = in_time(std::move(ended), deadline, clock_.now());
         paid_for.reset();
         last.emplace(judged(call, site.variant, response, in.lease.key()));
         close(call, *last, response, {sent, expected}, std::move(reservation), in);

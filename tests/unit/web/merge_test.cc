@@ -112,6 +112,45 @@ TEST_F(MergeTest, SlowOneIsNotWaitedForLonger) {
     expect_nothing_left();
 }
 
+// Nobody answers before the deadline, which is a call's own too: whichever is noticed first, the
+// providers were too slow, and their circuits hear of it.
+TEST_F(MergeTest, StallingToTheDeadlineIsTheProvidersFault) {
+    WebConfig config = test::harness_config();
+    config.lanes.fast.deadline = 5s;
+    h.web.reconfigure(config);
+    upstream([](const io::ClientRequest&) { return stalled(); },
+             [](const io::ClientRequest&) { return stalled(); });
+    for (int i = 0; i < 3; ++i) {
+        const Failure failure = failed(h.search(merged("kiln " + std::to_string(i))));
+        EXPECT_EQ(failure.error.code, Code::kUpstreamFailed) << failure.error.message;
+        EXPECT_EQ(failure.error.blame, Blame::kProvider);
+        EXPECT_EQ(trail(failure.attempts),
+                  (std::vector<std::string>{"serper:timeout", "tavily:timeout"}));
+    }
+    EXPECT_EQ(trail(failed(h.search(merged())).attempts),
+              (std::vector<std::string>{"serper:skipped_circuit", "tavily:skipped_circuit"}));
+    expect_nothing_left();
+}
+
+// Whose keys rest for a moment is replaced like anybody else who can't be asked, while there is
+// somebody to replace it; the last one is waited for.
+TEST_F(MergeTest, ARestingKeyHoldsNoPlaceThatAnotherCouldHave) {
+    WebConfig config = test::harness_config();
+    config.route_fast = {"serper", "tavily", "exa"};
+    config.merge.providers = 2;
+    config.merge.wait = 3000ms;
+    h.web.reconfigure(config);
+    h.rest_key("serper", KeyStatus::kCooling, 2000ms);
+    EXPECT_EQ(trail(served(h.search(merged("nobody else"))).attempts),
+              (std::vector<std::string>{"serper:success", "tavily:success"}));
+    h.add_key("exa", "exa-key-number-one");
+    h.rest_key("serper", KeyStatus::kCooling, 2000ms);
+    const Instant begun = h.clock.now();
+    EXPECT_EQ(trail(served(h.search(merged())).attempts),
+              (std::vector<std::string>{"serper:skipped_no_key", "tavily:success", "exa:success"}));
+    EXPECT_EQ(h.clock.now(), begun);
+}
+
 // One failed: what the other has is served, and said not to be everything. It is remembered for a
 // short time only, so that who asks again pays for a dead provider now and then, not each time.
 TEST_F(MergeTest, OneFailureIsDegraded) {

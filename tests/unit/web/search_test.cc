@@ -182,6 +182,18 @@ TEST_F(SearchTest, StalledToTheEndStillHasATrail) {
     EXPECT_LT(h.clock.now() - begun, 10s);
 }
 
+// A call that is given up says nothing of the key that it was made with.
+TEST_F(SearchTest, GivenUpCallsAreNobodysKeys) {
+    h.http.set_responder([](const io::ClientRequest&) {
+        FakeAnswer answer;
+        answer.error = Error{Code::kCancelled, Blame::kCaller, "given up", {}};
+        return answer;
+    });
+    const Failure failure = failed(h.search(h.request("kiln")));
+    EXPECT_EQ(failure.error.code, Code::kDeadlineExceeded) << failure.error.message;
+    EXPECT_EQ(failure.error.blame, Blame::kGateway);
+}
+
 // When keys are what is wrong the error says so, and when the first of them is back.
 TEST_F(SearchTest, RefusedKeysAreTheKeysFault) {
     h.http.set_responder([](const io::ClientRequest& request) {
