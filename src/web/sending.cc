@@ -101,14 +101,13 @@ Task<CallResult> Sender::send(Call call, Admission in) {
             co_return no_money(call, std::move(in.lease), *refusal);
         }
         std::optional<Skip> skip;
-        if (!in.turn->start(clock_.now())) {
+        // Waits end by cancellation without a word.
+        if (is_cancelled(co_await asio::this_coro::cancellation_state)) {
+            skip = skip_for_absence();
+        } else if (!in.turn->start(clock_.now())) {
             skip = co_await start_late(call, in);
         } else if (waited || !call.terms.has_takers()) {
             skip = enter_again(call, in);
-        }
-        // Waits end by cancellation without a word.
-        if (!skip && is_cancelled(co_await asio::this_coro::cancellation_state)) {
-            skip = skip_for_absence();
         }
         if (skip) {
             in.turn->give_back();
@@ -196,6 +195,9 @@ Task<std::optional<Skip>> Sender::start_late(const Call& call, Admission& in) {
     if (!co_await start_in_turn(*in.turn, clock_, call.terms.latest_start(begun))) {
         call.state().count_no_turn();
         co_return skip_for_rate(call.state(), call.settings().rate, clock_);
+    }
+    if (is_cancelled(co_await asio::this_coro::cancellation_state)) {
+        co_return skip_for_absence();
     }
     in.waited += std::chrono::duration_cast<Millis>(clock_.now() - begun);
     co_return enter_again(call, in);

@@ -2,6 +2,7 @@
 // the deadline allows it, and shown.
 #include "access/metrics.h"
 #include "replies.h"
+#include "support/run_task.h"
 #include "support/web_harness.h"
 #include "web/metrics.h"
 #include "web/provider_rate.h"
@@ -258,6 +259,22 @@ TEST_F(LateTurnsTest, AKeyThatComesBackDoesNotBunchCalls) {
     EXPECT_EQ(started.front() - begun, 2s);
     expect_one_by_one();
     EXPECT_EQ(started.back() - begun, 2300ms);
+}
+
+// A client that leaves while its call waits for the disk, and whose turn is put off by then, costs
+// its key no call.
+TEST_F(LateTurnsTest, LeavingBeforeALateTurnIsFree) {
+    h.stored_keys.front().record.quota = KeyQuota{100, KeyQuota::Per::kDay, {}};
+    h.apply_keys();
+    h.spend_store.write_time = 240ms;
+    start(2);
+    h.run_for(245ms);
+    h.hang_up(*clients[1]);
+    h.run_for(5s);
+    EXPECT_EQ(started.size(), 1u);
+    const auto reports = test::run_task(h.io, h.clock, h.keys.report());
+    EXPECT_EQ(reports.at(0).health.used, 1);
+    EXPECT_EQ(h.key_counts("serper").in_flight, 0u);
 }
 
 // What happens while a turn that was put off is waited for counts: nobody is called for a client
