@@ -11,7 +11,7 @@ using web::KeyStatus;
 
 namespace {
 
-constexpr std::size_t kIdSize = 8;
+constexpr std::size_t kNumberSize = 8;
 
 bool rests(KeyStatus status) {
     return status == KeyStatus::kCooling || status == KeyStatus::kExhausted ||
@@ -25,9 +25,15 @@ std::string describe(const web::KeyReport& report) {
 
 }  // namespace
 
-std::string KeyBooks::secret_of(std::string_view id) {
-    SLUICE_ASSERT(id.size() == kIdSize);
-    return std::string(kSecretMark) + std::string(id);
+std::string KeyBooks::secret_of(std::uint64_t number) {
+    std::string digits = std::to_string(number);
+    SLUICE_ASSERT(digits.size() == kNumberSize);
+    return std::string(kSecretMark) + digits;
+}
+
+void KeyBooks::add(const web::KeyRecord& record, std::uint64_t number) {
+    by_secret_.emplace(std::to_string(number), record.id);
+    put(record);
 }
 
 void KeyBooks::put(const web::KeyRecord& record) {
@@ -61,13 +67,15 @@ std::size_t KeyBooks::bound_of(const web::KeyRecord& record) const {
 
 KeyEntry* KeyBooks::start_call(std::string_view text) {
     const std::size_t at = text.find(kSecretMark);
-    const std::string_view id =
-        at == std::string_view::npos ? text : text.substr(at + kSecretMark.size(), kIdSize);
-    const auto found = keys_.find(id);
-    if (found == keys_.end()) {
+    const std::string_view number =
+        at == std::string_view::npos ? text : text.substr(at + kSecretMark.size(), kNumberSize);
+    const auto named = by_secret_.find(number);
+    if (named == by_secret_.end()) {
         violations_.check(false, "a call has a secret that is no key's");
         return nullptr;
     }
+    const std::string& id = named->second;
+    const auto found = keys_.find(id);
     KeyEntry& key = found->second;
     const Instant now = clock_.now();
     violations_.check(!key.removed, "a deleted key is used", id);

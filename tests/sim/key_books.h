@@ -32,7 +32,7 @@ struct KeyEntry {
 
 class KeyBooks {
  public:
-    // What stands in every secret before the id of its key.
+    // What stands in every secret before the number of its key.
     static constexpr std::string_view kSecretMark = "sim-secret-";
 
     KeyBooks(const web::RuntimeConfig& config, const Clock& clock, Violations& violations)
@@ -42,9 +42,10 @@ class KeyBooks {
     // may count towards the quota of the period before.
     void allow_wait(Millis wait) { wait_ = wait; }
 
-    static std::string secret_of(std::string_view id);
+    static std::string secret_of(std::uint64_t number);
 
-    // The operator's doing.
+    // The operator's doing. A new key has the secret of that number.
+    void add(const web::KeyRecord& record, std::uint64_t number);
     void put(const web::KeyRecord& record);
     void remove(std::string_view id);
     void clear_rest(std::string_view id);
@@ -72,7 +73,8 @@ class KeyBooks {
     const Clock& clock_;
     Violations& violations_;
     Millis wait_{};
-    std::map<std::string, KeyEntry, std::less<>> keys_;  // by id
+    std::map<std::string, KeyEntry, std::less<>> keys_;          // by id
+    std::map<std::string, std::string, std::less<>> by_secret_;  // ids, by what is after the mark
     std::size_t told_to_rest_ = 0;
 };
 

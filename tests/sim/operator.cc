@@ -1,7 +1,10 @@
 #include "sim/operator.h"
 
 #include "sim/bounds.h"
+#include "web/key_runtime_memory.h"
 
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -18,64 +21,124 @@ constexpr std::size_t kMaxKeysOfRun = 60;
 
 Operator::Operator(test::WebHarness& harness, KeyBooks& books, PurseBooks& purses, Network& network,
                    Random& random)
-    : harness_(harness), books_(books), purses_(purses), network_(network), random_(random) {}
+    : harness_(harness),
+      books_(books),
+      purses_(purses),
+      network_(network),
+      random_(random),
+      key_store_(harness.clock),
+      watch_(key_store_, harness.keys, harness.clock, harness.log, harness.metrics) {}
 
-void Operator::randomise(web::KeyRecord& record) {
-    record.weight = static_cast<std::uint32_t>(1 + random_.below(9));
-    record.max_in_flight.reset();
-    if (random_.below(2) == 0) {
-        record.max_in_flight = static_cast<std::uint32_t>(1 + random_.below(5));
-    }
-    record.quota.reset();
-    if (random_.below(4) == 0) {
-        constexpr KeyQuota::Per kPeriods[] = {KeyQuota::Per::kDay, KeyQuota::Per::kMonth,
-                                              KeyQuota::Per::kTotal};
-        record.quota =
-            KeyQuota{static_cast<std::int64_t>(1 + random_.below(60)), kPeriods[random_.below(3)]};
-    }
-    record.account = random_.below(3) == 0 ? "" : "team-" + std::to_string(random_.below(3));
+std::uint32_t Operator::random_weight() {
+    return static_cast<std::uint32_t>(1 + random_.below(9));
 }
 
-void Operator::publish(const web::KeyRecord& record) {
-    books_.put(record);
-    harness_.apply_keys();
+std::optional<std::uint32_t> Operator::random_bound() {
+    if (random_.below(2) == 0) {
+        return static_cast<std::uint32_t>(1 + random_.below(5));
+    }
+    return std::nullopt;
+}
+
+std::optional<KeyQuota> Operator::random_quota() {
+    constexpr KeyQuota::Per kPeriods[] = {KeyQuota::Per::kDay, KeyQuota::Per::kMonth,
+                                          KeyQuota::Per::kTotal};
+    if (random_.below(4) == 0) {
+        return KeyQuota{
+            static_cast<std::int64_t>(1 + random_.below(60)), kPeriods[random_.below(3)], {}};
+    }
+    return std::nullopt;
+}
+
+std::string Operator::random_account() {
+    return random_.below(3) == 0 ? "" : "team-" + std::to_string(random_.below(3));
 }
 
 void Operator::add_key(std::string_view provider) {
-    last_id_ += 1;
-    web::StoredKey key;
-    key.record.id = std::to_string(last_id_);
-    key.record.provider = provider;
-    key.record.engine_id = "an-engine";
-    key.secret = Secret(KeyBooks::secret_of(key.record.id));
-    randomise(key.record);
-    const web::KeyRecord record = key.record;
-    harness_.stored_keys.push_back(std::move(key));
-    publish(record);
+    last_number_ += 1;
+    web::NewKey key;
+    key.provider = provider;
+    key.secret = Secret(KeyBooks::secret_of(last_number_));
+    key.engine_id = "an-engine";
+    key.weight = random_weight();
+    key.max_in_flight = random_bound();
+    key.quota = random_quota();
+    key.account = random_account();
+    const Result<web::KeyRecord> added = done(key_store_.add(std::move(key)));
+    if (!added.ok()) {
+        return;
+    }
+    records_.push_back(*added);
+    books_.add(*added, last_number_);
+    watch_keys();
 }
 
-web::StoredKey& Operator::random_key() {
-    return harness_
-        .stored_keys[static_cast<std::size_t>(random_.below(harness_.stored_keys.size()))];
+web::KeyRecord& Operator::random_key() {
+    return records_[static_cast<std::size_t>(random_.below(records_.size()))];
+}
+
+void Operator::patch(web::KeyRecord& record, web::KeyPatch patch) {
+    const Result<web::KeyRecord> patched = done(key_store_.patch(record.id, std::move(patch)));
+    if (!patched.ok()) {
+        return;
+    }
+    record = *patched;
+    books_.put(record);
+    watch_keys();
 }
 
 void Operator::change_key() {
-    web::StoredKey& key = random_key();
+    web::KeyRecord& record = random_key();
+    web::KeyPatch change;
     if (random_.below(2) == 0) {
-        const bool is_active = key.record.state == KeyState::kActive;
-        key.record.state = is_active ? KeyState::kDisabled : KeyState::kActive;
+        const bool is_active = record.state == KeyState::kActive;
+        change.state = is_active ? KeyState::kDisabled : KeyState::kActive;
     } else {
-        randomise(key.record);
+        change.weight = random_weight();
+        change.max_in_flight = random_bound();
+        change.quota = random_quota();
+        change.account = random_account();
     }
-    publish(key.record);
+    patch(record, std::move(change));
 }
 
 void Operator::remove_key() {
-    const std::size_t at = static_cast<std::size_t>(random_.below(harness_.stored_keys.size()));
-    const std::string id = harness_.stored_keys[at].record.id;
-    harness_.stored_keys.erase(harness_.stored_keys.begin() + static_cast<std::ptrdiff_t>(at));
-    harness_.apply_keys({id});
+    const std::size_t at = static_cast<std::size_t>(random_.below(records_.size()));
+    const std::string id = records_[at].id;
+    if (!done(key_store_.remove(id)).ok()) {
+        return;
+    }
+    records_.erase(records_.begin() + static_cast<std::ptrdiff_t>(at));
     books_.remove(id);
+    watch_keys();
+}
+
+void Operator::trouble_the_key_store() {
+    key_store_.away = random_.below(2) == 0;
+}
+
+// Its errors are those of a store that is away.
+void Operator::watch_keys() {
+    if (done(watch_.refresh()).ok()) {
+        static_cast<void>(done(watch_.save_usage()).ok());
+    }
+}
+
+void Operator::check_usage_is_kept(Violations& violations) {
+    key_store_.away = false;
+    watch_keys();
+    web::KeyPool later(std::make_shared<web::MemoryKeyRuntime>(
+        harness_.clock, harness_.web.config()->keys.runtime));
+    later.apply(done(key_store_.load(0)).value());
+    const std::vector<web::KeyReport> now = done(harness_.keys.report());
+    const std::vector<web::KeyReport> then = done(later.report());
+    violations.check(now.size() == then.size(), "after a restart there are other keys");
+    for (std::size_t i = 0; i < std::min(now.size(), then.size()); ++i) {
+        violations.check(now[i].record == then[i].record, "a key is another after a restart",
+                         now[i].record.id);
+        violations.check(now[i].health.used == then[i].health.used,
+                         "a restart forgets what a key was used", now[i].record.id);
+    }
 }
 
 void Operator::reload() {
@@ -127,7 +190,7 @@ void Operator::change_something() {
         case 0:
         case 1:
         case 2:
-            if (harness_.stored_keys.size() < kMaxKeysOfRun) {
+            if (records_.size() < kMaxKeysOfRun) {
                 const auto& providers = web::all_providers();
                 add_key(providers[random_.below(providers.size())]->spec().name);
             }
@@ -137,7 +200,7 @@ void Operator::change_something() {
             change_key();
             return;
         case 5: {
-            const std::string id = random_key().record.id;
+            const std::string id = random_key().id;
             books_.clear_rest(id);
             harness_.keys.clear_rest(id);
             return;
@@ -148,7 +211,7 @@ void Operator::change_something() {
         case 7:
             if (random_.below(3) == 0) {
                 harness_.web.purge_cache();
-            } else if (harness_.stored_keys.size() > 3) {
+            } else if (records_.size() > 3) {
                 remove_key();
             }
             return;
@@ -171,11 +234,12 @@ void Operator::set_everything_right() {
     }
     network_.set_rates(config, Millis(0));
     harness_.web.reconfigure(std::move(config));
+    key_store_.away = false;
     for (const web::Provider* provider : web::all_providers()) {
         add_key(provider->spec().name);
-        web::KeyRecord& record = harness_.stored_keys.back().record;
-        record.quota.reset();
-        publish(record);
+        web::KeyPatch without_quota;
+        without_quota.quota = std::optional<KeyQuota>();
+        patch(records_.back(), std::move(without_quota));
     }
 }
 

@@ -30,6 +30,8 @@ using test::WebHarness;
 constexpr std::size_t kKeysPerProvider = 4;
 // So often the books are compared, in steps.
 constexpr std::size_t kLookEvery = 10;
+// So often the gateway looks after the store of its keys.
+constexpr std::size_t kWatchEvery = 15;
 
 // Tasks that sleep although nothing is under way: of the answers' expiry, of writers.
 constexpr std::size_t kIdleSleepers = 8;
@@ -141,7 +143,13 @@ class Run {
             if (disk_fails && random_.below(20) == 0) {
                 operator_.trouble_the_disk();
             }
+            if (random_.below(60) == 0) {
+                operator_.trouble_the_key_store();
+            }
             pass(time_until_next());
+            if (i % kWatchEvery == 0) {
+                operator_.watch_keys();
+            }
             if (i % kLookEvery == 0) {
                 look();
             }
@@ -150,6 +158,7 @@ class Run {
         searches_.check_all_served();
         look();
         check_nothing_is_left();
+        operator_.check_usage_is_kept(violations_);
         check_recovery();
         totals_.trips += network_.trips();
         for (const web::Provider* provider : web::all_providers()) {
