@@ -1,10 +1,12 @@
 // The yardstick for the uncached path: a relay with the same libraries and no logic. It answers
-// every request with what one GET to the upstream returned. Textbook Beast in, libcurl's multi
-// interface out, one thread, no parsing of bodies, no cache, no keys, no limits.
+// every request with what one call to the upstream returned, which is what a provider takes on the
+// wire: a POST of a small JSON body with a key in a header. Textbook Beast in, libcurl's multi
+// interface out, one thread, no parsing of bodies, no cache, no choice of keys, no limits.
 //
 //   relay PORT UPSTREAM_URL
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/secret.h"
 #include "io/http_client.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
@@ -34,7 +36,11 @@ Task<void> session(tcp::socket socket, io::HttpClient& client, const Clock& cloc
         http::request<http::string_body> request;
         co_await http::async_read(socket, buffer, request, use_task);
         io::ClientRequest call;
+        call.method = io::Method::kPost;
         call.url = url;
+        call.headers = {{"Accept", "application/json"}, {"Content-Type", "application/json"}};
+        call.secret_headers.emplace_back("X-API-KEY", Secret("bench-key-0001"));
+        call.body = R"({"q":"stoneware"})";
         call.deadline = clock.now() + std::chrono::seconds(10);
         Result<io::ClientResponse> answer = co_await client.send(std::move(call));
         http::response<http::string_body> response;

@@ -26,11 +26,11 @@ Limits read_limits(ConfigReader in) {
     for (const LimitKeys& keys : kLimitKeys) {
         double usd = 0;
         in.number({keys.usd, keys.usd_help, {}, false}, usd, 0, static_cast<double>(kMaxBudgetUsd));
-        limits.micro_usd[index_of(keys.period)] = to_micro_usd(usd);
-        // A limit that rounds to none would open what it was meant to close.
-        if (usd > 0 && limits.micro_usd[index_of(keys.period)] == 0) {
-            in.fail(keys.usd, "expected 0 or at least 0.000001");
+        const std::optional<std::int64_t> budget = to_budget(usd);
+        if (!budget) {
+            in.fail(keys.usd, std::string(kSmallestBudget));
         }
+        limits.micro_usd[index_of(keys.period)] = budget.value_or(0);
         in.integer({keys.calls, keys.calls_help, {}, false}, limits.calls[index_of(keys.period)],
                    std::int64_t{0}, kMaxBudgetCalls);
     }

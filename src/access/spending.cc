@@ -11,6 +11,11 @@ std::int64_t to_micro_usd(double usd) {
     return std::llround(usd * static_cast<double>(kMicroUsd));
 }
 
+std::optional<std::int64_t> to_budget(double usd) {
+    const std::int64_t micro_usd = to_micro_usd(usd);
+    return usd > 0 && micro_usd == 0 ? std::nullopt : std::optional(micro_usd);
+}
+
 std::string format_usd(std::int64_t micro_usd) {
     std::string text = std::to_string(micro_usd / kMicroUsd);
     std::string fraction = std::to_string(kMicroUsd + micro_usd % kMicroUsd).substr(1);

@@ -26,6 +26,11 @@ inline constexpr std::int64_t kMaxCallUnits = 1'000'000;
 // Dollars as a setting or an option has them, rounded to the millionth. `usd` is 0 to
 // kMaxBudgetUsd.
 std::int64_t to_micro_usd(double usd);
+// The same of a budget, where 0 means no limit: nothing for an amount that would round to it, which
+// would open what it was meant to close.
+std::optional<std::int64_t> to_budget(double usd);
+// What to say then.
+inline constexpr std::string_view kSmallestBudget = "expected 0 or at least 0.000001";
 // "12.5", "0.001": dollars without needless zeros.
 std::string format_usd(std::int64_t micro_usd);
 

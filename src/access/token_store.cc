@@ -2,7 +2,6 @@
 
 #include "base/text.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace sluice::access {
@@ -11,12 +10,6 @@ namespace {
 
 Error invalid(std::string message) {
     return Error{Code::kInvalidRequest, Blame::kCaller, std::move(message), std::nullopt};
-}
-
-// Labels are printed by commands: what could steer a terminal stays out.
-bool is_control(char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte < 0x20 || byte == 0x7f;
 }
 
 }  // namespace
@@ -29,8 +22,8 @@ Status validate(const NewToken& token, WallTime now) {
         return invalid("a token's label is at most " + std::to_string(kMaxTokenLabelBytes) +
                        " bytes");
     }
-    if (!is_valid_utf8(token.label) ||
-        std::any_of(token.label.begin(), token.label.end(), is_control)) {
+    // Labels are printed by commands: what could steer a terminal stays out.
+    if (!is_valid_utf8(token.label) || has_control_characters(token.label)) {
         return invalid("a token's label is UTF-8 text without control characters");
     }
     if (token.expires_at && *token.expires_at <= now) {

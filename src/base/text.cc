@@ -143,6 +143,18 @@ bool is_valid_utf8(std::string_view bytes) {
     return simdjson::validate_utf8(bytes.data(), bytes.size());
 }
 
+bool has_control_characters(std::string_view utf8) {
+    for (std::size_t i = 0; i < utf8.size(); ++i) {
+        const auto byte = static_cast<std::uint8_t>(utf8[i]);
+        const bool second_set =
+            byte == 0xC2 && i + 1 < utf8.size() && static_cast<std::uint8_t>(utf8[i + 1]) < 0xA0;
+        if (byte < 0x20 || byte == 0x7F || second_set) {
+            return true;
+        }
+    }
+    return false;
+}
+
 Utf8Piece first_utf8(std::string_view bytes) {
     const Utf8Lead lead = utf8_lead(static_cast<std::uint8_t>(bytes[0]));
     if (lead.length <= 1) {

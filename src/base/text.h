@@ -49,6 +49,10 @@ constexpr bool is_printable_ascii(char c) {
 // Well-formed UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing past U+10FFFF.
 bool is_valid_utf8(std::string_view bytes);
 
+// Whether valid UTF-8 has characters that could steer a terminal: U+0000 to U+001F, U+007F to
+// U+009F.
+bool has_control_characters(std::string_view utf8);
+
 // What stands at the start of `bytes`, which must not be empty: one well-formed sequence, or the
 // longest piece of an ill-formed one that is to be replaced by a single U+FFFD.
 struct Utf8Piece {

@@ -75,14 +75,10 @@ Status check_secret(const Secret& secret) {
 
 // These texts are printed by commands: what could steer a terminal stays out.
 Status check_key_text(std::string_view text) {
-    const auto is_control = [](char c) {
-        const auto byte = static_cast<unsigned char>(c);
-        return byte < 0x20 || byte == 0x7f;
-    };
     if (text.size() > kMaxKeyLabelBytes) {
         return invalid("expected at most " + std::to_string(kMaxKeyLabelBytes) + " bytes");
     }
-    if (!is_valid_utf8(text) || std::any_of(text.begin(), text.end(), is_control)) {
+    if (!is_valid_utf8(text) || has_control_characters(text)) {
         return invalid("expected UTF-8 text without control characters");
     }
     return {};

@@ -179,6 +179,7 @@ std::vector<const MetricSpec*> web_metrics() {
             &kResultCacheBytes,
             &kResultCacheEntries,
             &kCacheEvictions,
+            &kCacheCompressed,
             &kCacheRefusals};
 }
 

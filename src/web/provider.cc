@@ -27,9 +27,6 @@ std::size_t heap_bytes(const Hit& hit) {
 std::size_t ProviderAnswer::memory_bytes() const {
     std::size_t bytes = sizeof(ProviderAnswer) + (hits.capacity() - hits.size()) * sizeof(Hit) +
                         (answer ? heap_bytes(*answer) : 0);
-    for (const Honoured& honoured : constraints) {
-        bytes += sizeof(Honoured) + heap_bytes(honoured.constraint) + heap_bytes(honoured.provider);
-    }
     for (const Hit& hit : hits) {
         bytes += sizeof(Hit) + heap_bytes(hit);
     }

@@ -169,6 +169,9 @@ SearchStart Search::answer(SearchRequest request, const access::Credentials& cre
     if (!caller.ok()) {
         return SearchReply(Failure{std::move(caller).error(), {}});
     }
+    // Settled before anything is looked up: a search is the same whether it names its lane's
+    // strategy or leaves it out.
+    request.strategy = config_.get()->strategy(request);
     // A fresh answer needs no slot, so it is served even when every lane is full.
     const Fingerprint key = fingerprint(request);
     CacheFate fate = request.cache == CacheMode::kBypass ? CacheFate::kBypass : CacheFate::kRefresh;
@@ -315,7 +318,9 @@ Task<Result<Search::SharedResult>> Search::fly(Missed missed, std::shared_ptr<gu
     Result<guard::LaneTicket> ticket =
         co_await lanes_.enter(kind_of(request->lane), missed.deadline);
     if (!ticket.ok()) {
-        counters_->shed[index_of(request->lane)].add();
+        if (ticket.error().code != Code::kCancelled) {  // who leaves the queue was not turned away
+            counters_->shed[index_of(request->lane)].add();
+        }
         Failure shed;
         shed.queued = std::chrono::ceil<Millis>(clock_.now() - arrived);
         shed.error = std::move(ticket).error();
@@ -367,8 +372,9 @@ Task<Explanation> Search::look_ahead(SearchRequest request) {
     const guard::LaneKind kind = kind_of(request.lane);
     const guard::LaneConfig& lane = config->lanes.lane(kind);
     Explanation explanation;
+    request.strategy = config->strategy(request);
     explanation.lane = request.lane;
-    explanation.strategy = config->strategy(request);
+    explanation.strategy = request.strategy;
     explanation.cache = request.cache;
     const Fingerprint key = fingerprint(request);
     if (const auto cached = cache_.peek(key, clock_.now())) {

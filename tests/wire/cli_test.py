@@ -28,7 +28,8 @@ def test_help_teaches(args):
     ([], "subcommand"), (["serv"], "did you mean 'serve'"), (["nonsense"], "there is no command"), (["serve", "--nope"], "--nope"),
     (["search"], "query"), (["search", "-n", "99", "x"], "max-results"), (["tokens"], "subcommand"), (["tokens", "revoke"], "id"),
     (["tokens", "add", "--scopes", "everything"], "--scopes"), (["tokens", "add", "--expires-in", "soon"], "--expires-in"),
-    (["tokens", "add", "--requests-per-minute", "99999999"], "requests"), (["serve", "--set", "novalue"], "novalue"),
+    (["tokens", "add", "--requests-per-minute", "99999999"], "requests"), (["serve", "--set", "novalue"], "KEY=VALUE"),
+    (["tokens", "add", "--budget-usd-day", "0.0000004"], "at least 0.000001"),
 ])
 def test_a_wrong_command_line_ends_with_2(tmp_path, args, expected):
     result = run(*args, cwd=tmp_path)

@@ -141,6 +141,15 @@ def test_a_token_with_a_budget(upstream, data_dir):
         assert [row["token"] for row in everything["rows"]] == [record["id"]]
 
 
+def test_a_report_takes_one_request_from_the_callers_window(upstream, data_dir):
+    with gateway(data_dir, upstream) as sluice:
+        token = json.loads(command(data_dir, "tokens", "add", "--requests-per-minute", 3, "--json").stdout)["token"]
+        while sluice.get("/v1/usage", token).status == 401:
+            pass  # tokens of another process are noticed within a second
+        statuses = [sluice.get("/v1/usage", token).status for _ in range(8)]
+        assert 429 in statuses, statuses
+
+
 def test_a_budget_that_a_reload_raises(upstream, data_dir):
     config = os.path.join(data_dir, "sluice.toml")
 

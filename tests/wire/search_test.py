@@ -1,10 +1,11 @@
 """The main job on the real binary: a search through Serper and Tavily, cached, failing over."""
 import json
+import re
 import signal
 
 import pytest
 
-from wire import Connection, Sluice, call, quote, until
+from wire import ROOT, Connection, Sluice, call, quote, until
 
 
 def test_search_by_post(sluice, upstream):
@@ -203,6 +204,9 @@ def test_ops_paths(sluice):
     for name in (b"gateway_cache_events_total", b"gateway_provider_latency_ms_bucket",
                  b"sluice_web_attempts_total", b"sluice_http_requests_total"):
         assert name in metrics.body
+    page = (ROOT / "docs" / "metrics.md").read_text()
+    for family in re.findall(r"^# TYPE (\S+)", metrics.body.decode(), re.M):
+        assert f"`{family}`" in page, f"docs/metrics.md says nothing of {family}"
     spec = sluice.get("/openapi.json").json()
     assert spec["openapi"] == "3.1.0" and "/v1/search" in spec["paths"]
 

@@ -23,7 +23,12 @@ std::shared_ptr<ConfigOptions> add_config_options(CLI::App& command) {
     command
         .add_option("--set", options->settings,
                     "one setting, as in the file: --set cache.ttl_s=60 (may be repeated)")
-        ->type_name("KEY=VALUE");
+        ->type_name("KEY=VALUE")
+        ->check([](const std::string& setting) {
+            return setting.find('=') == std::string::npos
+                       ? "'" + setting + "' sets nothing; expected KEY=VALUE"
+                       : std::string();
+        });
     return options;
 }
 
@@ -59,9 +64,8 @@ ConfigSources ConfigOptions::sources() const {
         sources.file = config_file;
     }
     for (const std::string& setting : settings) {
-        const std::size_t equals = setting.find('=');
-        sources.overrides.push_back({setting.substr(0, equals),
-                                     equals == std::string::npos ? "" : setting.substr(equals + 1),
+        const std::size_t equals = setting.find('=');  // add_config_options() saw to one
+        sources.overrides.push_back({setting.substr(0, equals), setting.substr(equals + 1),
                                      "--set " + setting.substr(0, equals)});
     }
     if (!data_dir.empty()) {

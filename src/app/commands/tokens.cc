@@ -150,7 +150,13 @@ int add(OpenStore& store, const AddOptions& options, bool as_json) {
             token.budget.calls[i] = options.budget_calls[i];
         }
         if (options.budget_usd[i] >= 0) {
-            token.budget.micro_usd[i] = access::to_micro_usd(options.budget_usd[i]);
+            const std::optional<std::int64_t> budget = access::to_budget(options.budget_usd[i]);
+            if (!budget) {
+                print_error("--budget-usd-" + std::string(to_string(access::kEachPeriod[i])) +
+                            ": " + std::string(access::kSmallestBudget));
+                return 2;
+            }
+            token.budget.micro_usd[i] = *budget;
         }
     }
     const auto issued = store.run(store.tokens().add(std::move(token)));

@@ -132,7 +132,16 @@ Status set_locale(SearchRequest& r, FieldValue v) {
     return {};
 }
 
+Error two_freshnesses() {
+    return invalid_request(
+        "freshness, search_recency_filter and the date filters say the same thing; give one of "
+        "them");
+}
+
 Status set_freshness(SearchRequest& r, FieldValue v) {
+    if (r.freshness != web::Freshness{}) {
+        return two_freshnesses();
+    }
     constexpr std::array<std::pair<std::string_view, Period>, 4> kPeriods = {
         {{"day", Period::kDay},
          {"week", Period::kWeek},
@@ -204,19 +213,21 @@ Status set_domain_filter(SearchRequest& r, FieldValue v) {
     return add_domains(r.exclude_domains, exclude);
 }
 
-Status set_range_end(SearchRequest& r, const FieldValue& v, std::string web::Freshness::* end) {
+Status set_range_end(SearchRequest& r, const FieldValue& v, std::string web::Freshness::* end,
+                     std::string_view open_end) {
     const auto day = iso_from_us_day(v.text);
     if (!day) {
         return invalid_request("expected a day as MM/DD/YYYY");
     }
-    r.freshness.period = Period::kRange;
+    // The other end's filter may have been here.
+    const bool is_free = (r.freshness.*end).empty() || r.freshness.*end == open_end;
+    if (!is_free || (r.freshness.period != Period::kAny && r.freshness.period != Period::kRange)) {
+        return two_freshnesses();
+    }
+    if (r.freshness.period == Period::kAny) {
+        r.freshness = web::Freshness{Period::kRange, std::string(kFirstDay), std::string(kLastDay)};
+    }
     r.freshness.*end = *day;
-    if (r.freshness.from.empty()) {
-        r.freshness.from = kFirstDay;
-    }
-    if (r.freshness.to.empty()) {
-        r.freshness.to = kLastDay;
-    }
     if (r.freshness.from > r.freshness.to) {
         return invalid_request("expected a range whose first day is not after its last");
     }
@@ -384,13 +395,15 @@ std::vector<SearchField> of_other_callers() {
         {.name = "search_after_date_filter",
          .type = FieldType::kText,
          .help = "As Perplexity has it: first day, MM/DD/YYYY.",
-         .apply = [](SearchRequest& r,
-                     FieldValue v) { return set_range_end(r, v, &web::Freshness::from); }},
+         .apply =
+             [](SearchRequest& r, FieldValue v) {
+                 return set_range_end(r, v, &web::Freshness::from, kFirstDay);
+             }},
         {.name = "search_before_date_filter",
          .type = FieldType::kText,
          .help = "As Perplexity has it: last day, MM/DD/YYYY.",
          .apply = [](SearchRequest& r,
-                     FieldValue v) { return set_range_end(r, v, &web::Freshness::to); }},
+                     FieldValue v) { return set_range_end(r, v, &web::Freshness::to, kLastDay); }},
         {.name = "max_tokens_per_page",
          .type = FieldType::kInteger,
          .help = "Accepted from LiteLLM and Perplexity callers; snippets are never longer than a "

@@ -186,7 +186,7 @@ UsageDoor::UsageDoor(access::Budgets& budgets, access::Access& access, const Clo
 
 io::HttpReply UsageDoor::get(const io::HttpRequest& request) {
     const RequestId& id = request.context.id;
-    auto caller = access_.identify(access_.credentials_of(request), access::Scope::kSearch);
+    auto caller = access_.admit(access_.credentials_of(request), access::Scope::kSearch);
     if (!caller.ok()) {
         return problem(caller.error(), id);
     }

@@ -103,6 +103,9 @@ TYPED_TEST_P(TokenStoreConformance, RefusesWhatIsOutOfLimits) {
     spoilt("a label that is not UTF-8").label = "\xff";
     spoilt("a label with a line break").label = "a\nb";
     spoilt("a label that steers a terminal").label = "\x1b[2J";
+    spoilt("a label that steers a terminal in one character").label =
+        "\xc2\x9b"
+        "2J";
     spoilt("expired already").expires_at = now;
     spoilt("a negative limit").requests_per_minute = -1;
     spoilt("a limit beyond the most").requests_per_minute = kMaxRequestsPerMinute + 1;

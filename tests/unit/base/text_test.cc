@@ -98,6 +98,15 @@ TEST(Text, BothUtf8ValidatorsAgreeOnEveryTwoByteStart) {
     }
 }
 
+TEST(Text, ControlCharactersAreOfBothSets) {
+    for (const std::string_view text : {"a\x1b", "\n", "\x7f", "\xc2\x80", "a\xc2\x9f"}) {
+        EXPECT_TRUE(has_control_characters(text)) << text;
+    }
+    for (const std::string_view text : {"", "a b", "\xc2\xa0", "\xc3\x80", "\xe2\x80\x8b"}) {
+        EXPECT_FALSE(has_control_characters(text)) << text;
+    }
+}
+
 TEST(Text, CodePointsAreCountedNotBytes) {
     EXPECT_EQ(count_code_points(""), 0u);
     EXPECT_EQ(count_code_points("a\xC3\xA9\xE2\x82\xAC\xF0\x9F\x98\x80"), 4u);

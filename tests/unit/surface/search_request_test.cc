@@ -4,6 +4,7 @@
 
 #include "surface/rest/search_fields.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -128,6 +129,20 @@ TEST(SearchRequestTest, DateFiltersMeet) {
     EXPECT_FALSE(parse_search_query(
                      "q=a&search_before_date_filter=1/1/2026&search_after_date_filter=1/2/2026")
                      .ok());
+}
+
+// What restricts the same thing in two ways is refused, whichever comes first.
+TEST(SearchRequestTest, OnlyOneFreshness) {
+    for (const std::string_view query :
+         {"q=a&freshness=day&search_recency_filter=week",
+          "q=a&freshness=day&search_after_date_filter=1/2/2026",
+          "q=a&search_after_date_filter=1/2/2026&freshness=day",
+          "q=a&search_before_date_filter=1/2/2026&freshness=2026-01-01..2026-01-02",
+          "q=a&freshness=2026-01-01..2026-01-02&search_before_date_filter=1/2/2026"}) {
+        const auto refused = parse_search_query(query);
+        ASSERT_FALSE(refused.ok()) << query;
+        EXPECT_THAT(refused.error().message, testing::HasSubstr("give one of them")) << query;
+    }
 }
 
 // A form's encoding is read as browsers and curl write it; what is not given counts as absent.

@@ -98,7 +98,7 @@ TYPED_TEST_P(KeyStoreConformance, ASecretIsThereOnce) {
 
 // Fields out of their limits never get in.
 TYPED_TEST_P(KeyStoreConformance, RefusesWhatIsOutOfLimits) {
-    std::vector<NewKey> wrong(7, this->key("serper-secret-1"));
+    std::vector<NewKey> wrong(8, this->key("serper-secret-1"));
     wrong[0].provider = "nonesuch";
     wrong[1].secret = Secret();
     wrong[2].secret = Secret(std::string(kMaxKeySecretBytes + 1, 'x'));
@@ -106,6 +106,9 @@ TYPED_TEST_P(KeyStoreConformance, RefusesWhatIsOutOfLimits) {
     wrong[4].weight = 0;
     wrong[5].max_in_flight = kMaxKeyInFlight + 1;
     wrong[6].quota = KeyQuota{0, KeyQuota::Per::kDay};
+    wrong[7].label =
+        "\xc2\x9b"
+        "2J";  // steers a terminal
     for (NewKey& key : wrong) {
         const auto refused = this->backend_.run(this->backend_.store().add(std::move(key)));
         ASSERT_FALSE(refused.ok());

@@ -65,6 +65,17 @@ TEST(SearchAnswer, IsChargedForItsFieldsAndThenForItsBody) {
     EXPECT_EQ(answer.query(), "q");
 }
 
+// A provider's answer is charged once for each part of it.
+TEST(ProviderAnswer, IsChargedForEachConstraintOnce) {
+    ProviderAnswer answer;
+    const std::size_t bare = answer.memory_bytes();
+    answer.constraints.reserve(2);
+    answer.constraints.push_back({"country", "serper", Honour::kProvider});
+    answer.constraints.push_back({std::string(99, 'x'), "serper", Honour::kProvider});
+    EXPECT_EQ(answer.memory_bytes(),
+              bare + 2 * sizeof(Honoured) + answer.constraints[1].constraint.capacity() + 1);
+}
+
 // A large body is kept compressed, and nothing else of it.
 TEST(SearchAnswer, KeepsALargeBodyCompressed) {
     SearchAnswer answer("q", Lane::kFast, "p", std::nullopt, {hit_of("")});

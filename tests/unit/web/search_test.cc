@@ -56,6 +56,26 @@ TEST_F(SearchTest, FreshAnswerIsServedFromTheCache) {
     EXPECT_EQ(h.http.calls(), 2u);
 }
 
+// The lane's strategy, named or left out, is one search: one entry, one call.
+TEST_F(SearchTest, NamingTheLanesStrategyChangesNothing) {
+    h.search(h.request("stoneware"));
+    SearchRequest request = h.request("stoneware");
+    request.strategy = Strategy::kFailover;
+    EXPECT_TRUE(served(h.search(std::move(request))).cached);
+    request = h.request("stoneware");
+    request.strategy = Strategy::kMerge;
+    EXPECT_FALSE(served(h.search(std::move(request))).cached) << "another one is another search";
+}
+
+// After a reload the lane's searches are those of its new strategy.
+TEST_F(SearchTest, AnEntryBelongsToTheStrategyThatMadeIt) {
+    h.search(h.request("stoneware"));
+    WebConfig config = test::harness_config();
+    config.fast_strategy = Strategy::kMerge;
+    h.web.reconfigure(std::move(config));
+    EXPECT_FALSE(served(h.search(h.request("stoneware"))).cached);
+}
+
 // When everybody fails, the old answer is better than none, and is marked as old.
 TEST_F(SearchTest, StaleAnswerIsTheLastResort) {
     h.search(h.request("stoneware"));
@@ -397,6 +417,8 @@ TEST(SearchLanesTest, FullLaneShedsAndTimesOut) {
     auto waiting = h.start(h.request("2"));
     auto shed = h.start(h.request("3"));
     h.run();
+    const auto count_of_shed = [&] { return h.metrics.counter(kSchedulerShed, {"fast"}).value(); };
+    EXPECT_EQ(count_of_shed(), 1);
     ASSERT_TRUE(shed->reply.has_value());
     EXPECT_EQ(failed(*shed->reply).error.code, Code::kOverloaded);
     EXPECT_FALSE(waiting->reply.has_value());
@@ -405,8 +427,13 @@ TEST(SearchLanesTest, FullLaneShedsAndTimesOut) {
     EXPECT_EQ(failed(*waiting->reply).error.code, Code::kOverloaded);
     EXPECT_EQ(failed(*waiting->reply).queued, 2000ms);
     EXPECT_FALSE(running->reply.has_value());
+    EXPECT_EQ(count_of_shed(), 2);
+    auto leaving = h.start(h.request("4"));
+    h.run();
+    h.hang_up(*leaving);
     h.run_for(3s);
     EXPECT_TRUE(std::holds_alternative<Served>(*running->reply));
+    EXPECT_EQ(count_of_shed(), 2) << "who leaves the queue was not turned away";
 }
 
 // No log line and no metric holds the query or a key.
