@@ -26,6 +26,7 @@ constexpr Property kStatus[] = {
     {"circuits", kByProviderCircuit, "By provider: whether it is left alone after failures."},
     {"egress", R"("$ref":"#/components/schemas/EgressStatus")", "What calls go out through."},
     {"cache", R"("$ref":"#/components/schemas/CacheStatus")", "The answers that are kept."},
+    {"redis", R"("$ref":"#/components/schemas/RedisStatus")", "What replicas share."},
     {"keys", kByProviderKeys, "By provider: how its keys fare."},
     {"providers", kByProvider, "By provider: how its calls go and what they cost."},
     {"spend", R"("$ref":"#/components/schemas/Standing")", "Of everything together."},
@@ -60,6 +61,14 @@ constexpr Property kCache[] = {
     {"bytes", kCount, "What they occupy."},
     {"max_bytes", kCount, "What they and the providers' results may occupy."},
     {"evictions", kCount, "Answers that had to make room."},
+};
+
+constexpr Property kRedis[] = {
+    {"state", R"("type":"string","enum":["off","up","down"])",
+     "Off: there is none. Down: it is tried again and again."},
+    {"required", kFlag, "Whether searches are refused while it is down; left out when off."},
+    {"server", kText, "Its host and port; left out when off."},
+    {"reason", kText, "Why it is down; else left out."},
 };
 
 constexpr Property kKeyCounts[] = {
@@ -116,13 +125,14 @@ void write_status_path(JsonWriter& json) {
 
 void write_status_schemas(JsonWriter& json) {
     write_schema(json, "Status", kStatus,
-                 R"(["version","uptime_s","scheduler","circuits","egress","cache","keys",)"
-                 R"("providers","spend"])");
+                 R"(["version","uptime_s","scheduler","circuits","egress","cache","redis",)"
+                 R"("keys","providers","spend"])");
     write_schema(json, "SchedulerStatus", kScheduler, R"(["fast","deep","flights"])");
     write_schema(json, "LaneStatus", kLane, R"(["running","queued","concurrency"])");
     write_schema(json, "CircuitStatus", kCircuit, R"(["state"])");
     write_schema(json, "EgressStatus", kEgress, R"(["policy","endpoints"])");
     write_schema(json, "CacheStatus", kCache, R"(["entries","bytes","max_bytes","evictions"])");
+    write_schema(json, "RedisStatus", kRedis, R"(["state"])");
     write_schema(json, "KeyCounts", kKeyCounts,
                  R"(["available","cooling","exhausted","quarantined","saturated","disabled",)"
                  R"("in_flight"])");
