@@ -1,3 +1,4 @@
+#include "web/provider.h"
 #include "web/types.h"
 
 #include <gtest/gtest.h>
@@ -72,8 +73,9 @@ TEST(ProviderAnswer, IsChargedForEachConstraintOnce) {
     answer.constraints.reserve(2);
     answer.constraints.push_back({"country", "serper", Honour::kProvider});
     answer.constraints.push_back({std::string(99, 'x'), "serper", Honour::kProvider});
-    EXPECT_EQ(answer.memory_bytes(),
-              bare + 2 * sizeof(Honoured) + answer.constraints[1].constraint.capacity() + 1);
+    const std::size_t charged = answer.memory_bytes() - bare - 2 * sizeof(Honoured);
+    EXPECT_GE(charged, 99u);
+    EXPECT_LT(charged, 2 * 99u);
 }
 
 // A large body is kept compressed, and nothing else of it.
