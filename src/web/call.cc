@@ -67,17 +67,6 @@ Task<CallResult> ProviderCall::run(Candidate candidate, const WebConfig& config,
     KeyLease lease = std::get<KeyLease>(std::move(leased));
     Millis wait{};
     if (waited) {
-        if (!terms.has_takers()) {
-            std::move(lease).refund();
-            co_return passed_over(state, skip_for_absence());
-        }
-        // Others were heard meanwhile: what they learned counts.
-        pass.reset();
-        pass = state.try_enter(clock_.now());
-        if (!pass) {
-            std::move(lease).refund();
-            co_return passed_over(state, skip_for_circuit(state, clock_));
-        }
         wait = std::chrono::duration_cast<Millis>(clock_.now() - begun);
     }
     tried_keys.push_back(lease.index());

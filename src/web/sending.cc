@@ -89,9 +89,7 @@ Task<CallResult> Sender::send(Call call, Admission in) {
     std::size_t retries = 0;
     while (true) {
         Funds funds = reserve(call, expected, in.lease);
-        bool waited = last.has_value();
         if (is_uncovered(funds)) {
-            waited = true;
             co_await cover(funds, call.terms.until);
         }
         if (const auto* refusal = std::get_if<access::BudgetRefusal>(&funds)) {
@@ -106,8 +104,8 @@ Task<CallResult> Sender::send(Call call, Admission in) {
             skip = skip_for_absence();
         } else if (!in.turn->start(clock_.now())) {
             skip = co_await start_late(call, in);
-        } else if (waited || !call.terms.has_takers()) {
-            skip = enter_again(call, in);
+        } else {
+            skip = enter(call, in);
         }
         if (skip) {
             in.turn->give_back();
@@ -169,12 +167,7 @@ void Sender::close(const Call& call, Try& end, const Result<io::ClientResponse>&
 }
 
 bool Sender::may_begin(const Call& call, const Admission& in) const {
-    const Instant now = clock_.now();
-    const ProviderState& state = call.state();
-    // Others were heard meanwhile: what they learned counts. A probe has its leave.
-    const bool has_leave = in.pass.is_probe() || state.would_enter(now);
-    return now < call.terms.until && call.terms.has_takers() && has_leave &&
-           !state.rests_until(now) && in.lease.may_be_used();
+    return clock_.now() < call.terms.until && !why_not(call, in);
 }
 
 bool Sender::is_uncovered(const Funds& funds) {
@@ -200,11 +193,11 @@ Task<std::optional<Skip>> Sender::start_late(const Call& call, Admission& in) {
         co_return skip_for_absence();
     }
     in.waited += std::chrono::duration_cast<Millis>(clock_.now() - begun);
-    co_return enter_again(call, in);
+    co_return enter(call, in);
 }
 
-std::optional<Skip> Sender::enter_again(const Call& call, Admission& in) {
-    ProviderState& state = call.state();
+std::optional<Skip> Sender::why_not(const Call& call, const Admission& in) const {
+    const ProviderState& state = call.state();
     const Instant now = clock_.now();
     if (!call.terms.has_takers()) {
         return skip_for_absence();
@@ -215,15 +208,20 @@ std::optional<Skip> Sender::enter_again(const Call& call, Admission& in) {
     if (!in.lease.may_be_used()) {
         return skip_for_key(NoKey{NoKey::Why::kGone, {}});
     }
-    if (in.pass.is_probe()) {
-        return std::nullopt;
-    }
-    std::optional<guard::CircuitPass> pass = state.try_enter(now);
-    if (!pass) {
+    if (!in.pass.is_probe() && !state.would_enter(now)) {
         return skip_for_circuit(state, clock_);
     }
-    in.pass = *std::move(pass);
     return std::nullopt;
+}
+
+std::optional<Skip> Sender::enter(const Call& call, Admission& in) {
+    std::optional<Skip> skip = why_not(call, in);
+    if (!skip && !in.pass.is_probe()) {
+        std::optional<guard::CircuitPass> pass = call.state().try_enter(clock_.now());
+        SLUICE_ASSERT(pass);
+        in.pass = *std::move(pass);
+    }
+    return skip;
 }
 
 Sender::Funds Sender::reserve(const Call& call, const Cost& cost, const KeyLease& lease) {

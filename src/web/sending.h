@@ -82,11 +82,13 @@ class Sender {
     // Waits until the store vouches for a reservation; what it can't vouch for becomes a refusal.
     Task<void> cover(Funds& funds, Instant until);
     // Waits for the turn where it was put off, since the key or the money was long in coming,
-    // starts it and enters again. Why the call is not made after all; nothing: it is.
+    // starts it and enters. Why the call is not made after all; nothing: it is.
     Task<std::optional<Skip>> start_late(const Call& call, Admission& in);
-    // After a wait: what was learned and decided meanwhile counts. Why the call is not made after
-    // all; nothing: it is, with the circuit's leave of this moment, unless it is the probe.
-    std::optional<Skip> enter_again(const Call& call, Admission& in);
+    // Why the call may not start now; nothing: it may. Whatever it has waited for, what was learned
+    // and decided meanwhile counts. A probe of the circuit has its leave.
+    std::optional<Skip> why_not(const Call& call, const Admission& in) const;
+    // The same before every send; where it may start, with the circuit's leave of this moment.
+    std::optional<Skip> enter(const Call& call, Admission& in);
     Funds reserve(const Call& call, const Cost& cost, const KeyLease& lease);
     CallResult no_money(const Call& call, KeyLease lease, const access::BudgetRefusal& refusal);
 
@@ -106,7 +108,7 @@ class Sender {
     // What is left of `result.answer` for the caller, and what that makes of the attempt.
     static void take_answer(CallResult& result, const Call& call, BuildVariant variant);
 
-    // Whether one more try is in time, wanted, and let through by the provider's circuit and rests.
+    // Whether one more try is in time and may start.
     bool may_begin(const Call& call, const Admission& in) const;
     // Takes a turn for the same call without the option that it was refused for.
     bool again_without_option(const Call& call, const Try& last, BuildVariant variant,

@@ -345,6 +345,33 @@ TEST(RateSettingsTest, VendorsLimitIsTheDefaultAtItsAddress) {
               (RateLimit{7, 2000ms}));
 }
 
+// Calls that wait for their turns are kept back by a rest that the provider needs meanwhile.
+TEST(RestsTest, RestsAreAskedAboutAfterTheWait) {
+    WebConfig config = test::harness_config();
+    config.providers.find("tavily")->second.rate = RateLimit{2, 4000ms};
+    WebHarness h{config};
+    for (int i = 0; i < 5; ++i) {
+        h.add_key("tavily", "tvly-key-number-" + std::to_string(i));
+    }
+    h.http.set_responder([](const io::ClientRequest&) {
+        test::FakeAnswer answer = test::status_answer(429, R"({"detail":{"error":"slow down"}})");
+        answer.delay = 1s;
+        return answer;
+    });
+    std::vector<std::shared_ptr<WebHarness::Client>> clients;
+    for (int i = 0; i < 3; ++i) {
+        SearchRequest request = h.request("query " + std::to_string(i));
+        request.providers = {"tavily"};
+        clients.push_back(h.start(std::move(request)));
+    }
+    h.run_for(9s);
+    ASSERT_TRUE(clients[2]->reply);
+    EXPECT_EQ(trail(failed(*clients[2]->reply).attempts),
+              std::vector<std::string>{"tavily:skipped_circuit"});
+    EXPECT_EQ(h.http.calls(), 2u);
+    EXPECT_EQ(h.key_counts("tavily").in_flight, 0u);
+}
+
 // Through the whole search: the second refused key is not burnt but the provider is left alone for
 // as long as it asked, and then asked again with that key.
 TEST(RestsTest, ProviderRestsInsteadOfItsKeys) {
