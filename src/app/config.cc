@@ -70,6 +70,7 @@ Config Config::read(ConfigReader& in) {
     c.server = io::HttpServerConfig::read(server);
     ConfigReader upstream = in.section("upstream");
     c.upstream = io::HttpClientConfig::read(upstream);
+    c.record = io::RecordConfig::read(in.section("record"));
     c.access = access::AccessConfig::read(in);
     c.web = web::WebConfig::read(in);
     c.budgets = access::BudgetConfig::read(in, web::provider_names());

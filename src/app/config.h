@@ -7,6 +7,7 @@
 #include "base/config_reader.h"
 #include "base/environment.h"
 #include "base/secret.h"
+#include "io/exchange_writer.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
 #include "io/redis.h"
@@ -31,6 +32,7 @@ struct Config {
     obs::Level log_level = obs::Level::kInfo;
     io::HttpServerConfig server;
     io::HttpClientConfig upstream;
+    io::RecordConfig record;
     access::AccessConfig access;
     access::BudgetConfig budgets;
     web::WebConfig web;

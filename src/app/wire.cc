@@ -9,8 +9,10 @@
 #include "app/version.h"
 #include "base/exception.h"
 #include "io/address.h"
+#include "io/exchange_writer.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
+#include "io/recording_http_client.h"
 #include "io/redis.h"
 #include "io/sqlite_store.h"
 #include "io/tls.h"
@@ -123,6 +125,7 @@ struct Gateway::Parts {
 
     Status open_stores();
     Status open_redis();
+    Status open_recorder();
     Status load_keys();
     void build_services();
     void run_control();
@@ -148,6 +151,9 @@ struct Gateway::Parts {
     obs::Metrics metrics;
     asio::io_context control{1};  // the control loop, and the server's first thread
     io::CurlHttpClient http;
+    std::unique_ptr<io::ExchangeWriter> recorder;
+    std::unique_ptr<io::RecordingHttpClient> recording_http;
+    io::HttpClient* upstreams = &http;  // what providers are reached through
     TaskScope tasks;
     const std::shared_ptr<asio::cancellation_signal> stop_watch =
         std::make_shared<asio::cancellation_signal>();
@@ -226,6 +232,21 @@ Status Gateway::Parts::open_redis() {
     return {};
 }
 
+Status Gateway::Parts::open_recorder() {
+    if (config.record.dir.empty()) {
+        return {};
+    }
+    auto opened = io::ExchangeWriter::open(config.record, clock, log, metrics);
+    if (!opened.ok()) {
+        return Error{
+            Code::kInvalidRequest, Blame::kCaller, "record.dir: " + opened.error().message, {}};
+    }
+    recorder = *std::move(opened);
+    recording_http = std::make_unique<io::RecordingHttpClient>(http, *recorder, clock);
+    upstreams = recording_http.get();
+    return {};
+}
+
 void Gateway::Parts::build_services() {
     std::vector<std::string> hosts;
     for (const std::string& listen : config.server.listen) {
@@ -239,9 +260,9 @@ void Gateway::Parts::build_services() {
         std::vector<std::string>(providers.begin(), providers.end()), *spend_store, clock, log,
         metrics);
     search = std::make_unique<web::Search>(control.get_executor(), config.web, *access, *budgets,
-                                           keys, http, clock, log, metrics, redis.get());
-    key_trial = std::make_unique<web::KeyTrial>(keys, *budgets, search->providers(), http, clock,
-                                                [this] { return search->config(); });
+                                           keys, *upstreams, clock, log, metrics, redis.get());
+    key_trial = std::make_unique<web::KeyTrial>(keys, *budgets, search->providers(), *upstreams,
+                                                clock, [this] { return search->config(); });
     key_admin = std::make_unique<web::KeyAdmin>(control.get_executor(), *key_file.store, *key_watch,
                                                 keys, *key_trial);
     search_door = std::make_unique<surface::SearchDoor>(*search, *access, clock);
@@ -322,6 +343,7 @@ Status Gateway::start() {
     Parts& parts = *parts_;
     TRY_STATUS(parts.open_stores());
     TRY_STATUS(parts.open_redis());
+    TRY_STATUS(parts.open_recorder());
     parts.build_services();
     parts.run_control();
     if (parts.redis) {

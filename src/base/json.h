@@ -155,6 +155,10 @@ class JsonWriter {
     bool after_key_ = false;
 };
 
+// The same document with a line for each member and element, two blanks deeper for each level. For
+// what JsonReader has read or JsonWriter has written: on other text the lines fall anywhere.
+std::string indented_json(std::string_view json);
+
 // Appends `text` as a quoted, escaped JSON string.
 void append_json_string(std::string& out, std::string_view text);
 

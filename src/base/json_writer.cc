@@ -1,6 +1,7 @@
 #include "base/json.h"
 #include "base/text.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -223,6 +224,57 @@ JsonWriter& JsonWriter::unsigned_integer(std::uint64_t number) {
     append_number(out_, number);
     need_comma_ = true;
     return *this;
+}
+
+namespace {
+
+constexpr std::size_t kIndent = 2;
+
+// Where a string that begins at `at` ends, behind its closing quote.
+std::size_t end_of_string(std::string_view json, std::size_t at) {
+    for (at += 1; at < json.size() && json[at] != '"'; ++at) {
+        at += json[at] == '\\' ? 1 : 0;
+    }
+    return std::min(at + 1, json.size());
+}
+
+bool is_json_space(char c) {
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+}  // namespace
+
+std::string indented_json(std::string_view json) {
+    std::string out;
+    out.reserve(json.size() + json.size() / 4);
+    std::size_t depth = 0;
+    bool just_opened = false;
+    const auto new_line = [&] { out.append(1, '\n').append(depth * kIndent, ' '); };
+    for (std::size_t at = 0; at < json.size();) {
+        const char c = json[at];
+        const std::size_t end = c == '"' ? end_of_string(json, at) : at + 1;
+        if (is_json_space(c)) {
+            at = end;
+            continue;
+        }
+        const bool closes = c == '}' || c == ']';
+        if (closes) {
+            depth -= depth > 0 ? 1 : 0;
+        }
+        if (closes != just_opened && (closes || just_opened)) {
+            new_line();
+        }
+        out.append(json.substr(at, end - at));
+        just_opened = c == '{' || c == '[';
+        depth += just_opened ? 1 : 0;
+        if (c == ',') {
+            new_line();
+        } else if (c == ':') {
+            out += ' ';
+        }
+        at = end;
+    }
+    return out;
 }
 
 }  // namespace sluice

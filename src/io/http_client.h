@@ -14,6 +14,7 @@
 #include <limits>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,10 @@ struct ClientRequest {
     // for services that take their key there. Names need no encoding.
     std::vector<std::pair<std::string, Secret>> secret_query;
     std::string body;
+    // Whom it is for, by the configured name, and how many bytes of `url` are that upstream's base
+    // URL: what recordings are filed under (io/exchange.h). The name lives as long as the process.
+    std::string_view upstream;
+    std::size_t base_bytes = 0;
     std::string proxy;   // http://, https://, socks5://, socks5h://; empty: direct
     Instant deadline{};  // the transfer is freed then, whatever its state
     // After decompression. The client's own bound (HttpClientConfig) holds whatever stands here.

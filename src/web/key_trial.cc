@@ -173,7 +173,7 @@ Task<Result<access::Reservation>> KeyTrial::pay(const Plan& plan) {
 Task<KeyTest> KeyTrial::send(const Plan& plan, RateTurn turn, access::Reservation reservation) {
     const Provider& provider = plan.state.provider();
     const CallSite site{plan.settings.base_url, clock_.wall_now(), plan.settings.engine_id};
-    io::ClientRequest call = provider.build(plan.request, plan.key, site);
+    io::ClientRequest call = call_to(provider, plan.request, plan.key, site);
     call.deadline = plan.deadline;
     const Instant sent = clock_.now();
     reservation.mark_sent();

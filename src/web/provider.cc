@@ -75,6 +75,14 @@ std::vector<std::string_view> provider_names() {
     return names;
 }
 
+io::ClientRequest call_to(const Provider& provider, const SearchRequest& request,
+                          const ProviderKey& key, const CallSite& site) {
+    io::ClientRequest call = provider.build(request, key, site);
+    call.upstream = provider.spec().name;
+    call.base_bytes = site.base_url.size();
+    return call;
+}
+
 io::ClientRequest json_post(const CallSite& site, std::string_view path, std::string body) {
     io::ClientRequest call;
     call.method = io::Method::kPost;

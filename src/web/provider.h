@@ -187,6 +187,10 @@ class Provider {
     virtual Cost price(const SearchRequest& request) const;
 };
 
+// What provider.build() makes, marked with the provider's name.
+io::ClientRequest call_to(const Provider& provider, const SearchRequest& request,
+                          const ProviderKey& key, const CallSite& site);
+
 // So many units at the list price.
 Cost cost_of(const ProviderSpec& spec, std::int64_t units);
 // The same for the number that an answer names as its charge; nothing when it is none, or absurd.

@@ -119,7 +119,7 @@ Task<CallResult> Sender::send(Call call, Admission in) {
         }
         in.lease.use();
         io::ClientRequest request =
-            call.provider().build(call.plan.sent(call.request), in.lease.key(), site);
+            call_to(call.provider(), call.plan.sent(call.request), in.lease.key(), site);
         const Instant sent = clock_.now();
         const Instant deadline = std::min<Instant>(call.terms.until, sent + settings.timeout);
         request.deadline = deadline;

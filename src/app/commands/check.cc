@@ -65,6 +65,9 @@ void print_settings(const LoadedConfig& loaded, const Environment& environment) 
           ": every setting is right\n");
     print(render_effective(loaded.settings));
     print(describe_keys(environment));
+    if (const std::string notice = describe_exchanges(loaded.config); !notice.empty()) {
+        print("# " + notice);
+    }
 }
 
 // Of a configuration that is right. What it will cost is said first, on stderr.

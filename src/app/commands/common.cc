@@ -77,6 +77,9 @@ ConfigSources ConfigOptions::sources() const {
     if (!log_level.empty()) {
         sources.overrides.push_back({"log.level", log_level, "--log-level"});
     }
+    if (!record.empty()) {
+        sources.overrides.push_back({"record.dir", record, "--record"});
+    }
     return sources;
 }
 
@@ -114,6 +117,14 @@ void print_to_stderr(const std::string& text) {
 
 void print_error(const std::string& text) {
     print_to_stderr("sluice: " + text + "\n");
+}
+
+std::string describe_exchanges(const Config& config) {
+    if (config.record.dir.empty()) {
+        return {};
+    }
+    return "recording is on: every exchange with a provider is written to " + config.record.dir +
+           ", without keys but with what is searched for\n";
 }
 
 bool colours_wanted(const Environment& environment) {

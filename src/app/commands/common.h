@@ -22,6 +22,7 @@ struct ConfigOptions {
     std::string data_dir;
     std::string listen;
     std::string log_level;
+    std::string record;
     std::vector<std::string> settings;  // "server.max_body_bytes=2MiB"
 
     ConfigSources sources() const;
@@ -47,6 +48,10 @@ std::string table(const std::vector<std::vector<std::string>>& rows);
 void print(const std::string& text);            // to stdout
 void print_to_stderr(const std::string& text);  // as it is
 void print_error(const std::string& text);      // to stderr, after "sluice: ", with a line break
+
+// What whoever runs the gateway has to know about where exchanges with providers go, each a line;
+// empty when nothing is unusual.
+std::string describe_exchanges(const Config& config);
 
 // Whether stdout is a terminal that colours may be sent to (NO_COLOR is respected).
 bool colours_wanted(const Environment& environment);

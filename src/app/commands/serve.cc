@@ -91,6 +91,7 @@ void announce(Gateway& gateway, const LoadedConfig& loaded) {
                     " lane answer 503; add one there, or a provider to the route\n";
         }
     }
+    text += describe_exchanges(loaded.config);
     text += "try: " + example_call(gateway, loaded) +
             "    settings: " + (loaded.file.empty() ? std::string("defaults") : loaded.file) +
             " (sluice check)\n";
@@ -192,9 +193,15 @@ void add_serve(CLI::App& app, std::function<int()>& chosen) {
         ->type_name("HOST:PORT");
     command->add_option("--log-level", options->log_level, "debug, info, warn or error")
         ->type_name("LEVEL");
+    command
+        ->add_option("--record", options->record,
+                     "write every exchange with a provider into this folder, without keys but with "
+                     "what is searched for")
+        ->type_name("DIR");
     command->footer(
         "Examples:\n  sluice serve\n  SERPER_API_KEYS=... sluice serve --listen 127.0.0.1:9000\n"
-        "  sluice serve --config sluice.toml --set lanes.fast.deadline_s=5");
+        "  sluice serve --config sluice.toml --set lanes.fast.deadline_s=5\n"
+        "  sluice serve --record recordings");
     command->callback([&chosen, options] { chosen = [options] { return serve(*options); }; });
 }
 

@@ -1,0 +1,18 @@
+#include "io/exchange_metrics.h"
+
+namespace sluice::io {
+
+const obs::MetricSpec kRecordedExchanges{
+    obs::MetricType::kCounter,
+    "sluice_recorded_exchanges_total",
+    "Requests to upstreams while --record is on, by what became of their recording: written; "
+    "dropped (the disk is too slow), full (record.max_files or record.max_bytes is reached), "
+    "failed "
+    "(the file could not be written), cancelled (given up before an answer, so there is none).",
+    {"outcome"}};
+
+std::vector<const obs::MetricSpec*> exchange_metrics() {
+    return {&kRecordedExchanges};
+}
+
+}  // namespace sluice::io
