@@ -42,6 +42,21 @@ void check_files(const Config& config, const Environment& environment, ConfigRea
     check("upstream", "ca_file", config.upstream.ca_file);
 }
 
+// The script is part of the configuration: its mistakes are told with the others.
+void add_faults(LoadedConfig& loaded, const Environment& environment) {
+    const std::string& path = loaded.config.replay.faults;
+    if (path.empty()) {
+        return;
+    }
+    const Result<std::string> text = environment.read_file(path, kMaxFileBytes);
+    if (text.ok()) {
+        loaded.config.faults =
+            io::read_fault_script(path, *text, web::provider_names(), loaded.errors);
+    } else {
+        loaded.errors.push_back({path, "replay.faults", text.error().message});
+    }
+}
+
 }  // namespace
 
 SecretsConfig SecretsConfig::read(ConfigReader in) {
@@ -71,6 +86,10 @@ Config Config::read(ConfigReader& in) {
     ConfigReader upstream = in.section("upstream");
     c.upstream = io::HttpClientConfig::read(upstream);
     c.record = io::RecordConfig::read(in.section("record"));
+    c.replay = io::ReplayConfig::read(in.section("replay"));
+    if (!c.record.dir.empty() && !c.replay.dir.empty()) {
+        in.section("record").fail("dir", "can't be set together with replay.dir");
+    }
     c.access = access::AccessConfig::read(in);
     c.web = web::WebConfig::read(in);
     c.budgets = access::BudgetConfig::read(in, web::provider_names());
@@ -95,8 +114,13 @@ LoadedConfig load_config(const ConfigSources& sources, const Environment& enviro
     check_files(loaded.config, environment, reader);
     layers.finish();
     loaded.errors.insert(loaded.errors.end(), layers.errors().begin(), layers.errors().end());
+    add_faults(loaded, environment);
     loaded.settings = layers.settings();
     return loaded;
+}
+
+std::string state_dir(const Config& config) {
+    return config.replay.dir.empty() ? config.data_dir : config.data_dir + "/replay";
 }
 
 std::string format_errors(const std::vector<ConfigError>& errors) {

@@ -8,9 +8,11 @@
 #include "base/environment.h"
 #include "base/secret.h"
 #include "io/exchange_writer.h"
+#include "io/fault_script.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
 #include "io/redis.h"
+#include "io/replay_http_client.h"
 #include "obs/log.h"
 #include "web/config.h"
 
@@ -33,6 +35,8 @@ struct Config {
     io::HttpServerConfig server;
     io::HttpClientConfig upstream;
     io::RecordConfig record;
+    io::ReplayConfig replay;
+    io::FaultScript faults;  // of the file that replay.faults names
     access::AccessConfig access;
     access::BudgetConfig budgets;
     web::WebConfig web;
@@ -66,6 +70,10 @@ LoadedConfig load_config(const ConfigSources& sources, const Environment& enviro
 
 // The errors as people read them, one a line, each with where, key and what was expected.
 std::string format_errors(const std::vector<ConfigError>& errors);
+
+// Where keys and what was spent are kept: in the data directory, or while recordings are played in
+// a folder "replay" of its own there, since neither is real then.
+std::string state_dir(const Config& config);
 
 // Keys from the environment: (provider, secret), in the order of web::all_providers() and, of each,
 // of its variables. A list in a variable has commas. The same key may come twice.

@@ -3,8 +3,10 @@
 #include "base/secret.h"
 #include "io/sqlite.h"
 #include "web/key_vault.h"
+#include "web/provider.h"
 #include "web/sqlite_key_store.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -20,6 +22,8 @@ namespace {
 
 // Of a file with a secrets key: its digits and some white space.
 constexpr std::size_t kMaxSecretsFileBytes = 1024;
+// Of Google's made-up key: what a recording has to name that is written by hand.
+constexpr std::string_view kMadeUpEngine = "replay-engine";
 constexpr std::string_view kEnvironmentPrefix = "env:";
 
 Error refusal(Code code, std::string message) {
@@ -115,18 +119,18 @@ std::string secrets_key_path(const std::string& data_dir) {
 
 Result<KeyFile> open_key_file(const Config& config, const Environment& environment,
                               const Clock& clock, Random& random, obs::Metrics& metrics) {
+    const std::string dir = state_dir(config);
     io::SqliteOptions options;
     options.synchronous = io::SqliteOptions::Synchronous::kFull;
-    TRY(auto connection,
-        io::SqliteConnection::open(keys_path(config.data_dir), web::key_schema(), options));
+    TRY(auto connection, io::SqliteConnection::open(keys_path(dir), web::key_schema(), options));
     TRY(const bool keys_need_one, web::has_vault(connection));
     const std::string& setting = config.secrets.key;
-    TRY(const Secret text,
-        setting.empty() ? own_secrets_key(config.data_dir, keys_need_one, environment, random)
-                        : configured_secrets_key(setting, environment));
+    TRY(const Secret text, setting.empty()
+                               ? own_secrets_key(dir, keys_need_one, environment, random)
+                               : configured_secrets_key(setting, environment));
     auto vault = web::KeyVault::from_text(text.reveal());
     if (!vault.ok()) {
-        const std::string where = setting.empty() ? secrets_key_path(config.data_dir) : setting;
+        const std::string where = setting.empty() ? secrets_key_path(dir) : setting;
         return refusal(Code::kInvalidRequest, where + ": " + vault.error().message);
     }
     KeyFile opened;
@@ -151,6 +155,26 @@ Result<std::vector<web::NewKey>> seeds_from(const Environment& environment) {
         seeds.push_back(std::move(key));
     }
     return seeds;
+}
+
+void add_made_up_keys(const Config& config, std::vector<web::NewKey>& seeds) {
+    for (const std::string_view provider : web::provider_names()) {
+        const bool has_one = std::any_of(seeds.begin(), seeds.end(), [&](const web::NewKey& key) {
+            return key.provider == provider;
+        });
+        if (has_one) {
+            continue;
+        }
+        web::NewKey key;
+        key.provider = provider;
+        key.secret = Secret("made-up-for-replay-" + key.provider);
+        key.label = "made up for --replay";
+        const web::ProviderSpec& spec = web::find_provider(provider)->spec();
+        if (spec.needs_engine && config.web.provider(provider).engine_id.empty()) {
+            key.engine_id = kMadeUpEngine;
+        }
+        seeds.push_back(std::move(key));
+    }
 }
 
 }  // namespace sluice::app

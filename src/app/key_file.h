@@ -38,4 +38,8 @@ Result<KeyFile> open_key_file(const Config& config, const Environment& environme
 // when one is no key.
 Result<std::vector<web::NewKey>> seeds_from(const Environment& environment);
 
+// While recordings are played: an obvious one, which opens nothing, for each provider that `seeds`
+// have none for.
+void add_made_up_keys(const Config& config, std::vector<web::NewKey>& seeds);
+
 }  // namespace sluice::app

@@ -113,7 +113,7 @@ struct OfflineKeys::Parts {
 // A trial costs what any call costs: it is held against the budgets and written down.
 Status OfflineKeys::Parts::open_spending(const Config& config) {
     TRY(auto connection,
-        io::SqliteConnection::open(usage_path(config.data_dir), access::spend_schema()));
+        io::SqliteConnection::open(usage_path(state_dir(config)), access::spend_schema()));
     usage_file = std::make_unique<io::SqliteStore>("usage", std::move(connection), metrics);
     spend_store = std::make_unique<access::SqliteSpendStore>(*usage_file, *usage_file);
     const std::vector<std::string_view> names = web::provider_names();

@@ -10,10 +10,12 @@
 #include "base/exception.h"
 #include "io/address.h"
 #include "io/exchange_writer.h"
+#include "io/faulty_http_client.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
 #include "io/recording_http_client.h"
 #include "io/redis.h"
+#include "io/replay_http_client.h"
 #include "io/sqlite_store.h"
 #include "io/tls.h"
 #include "obs/log_metrics.h"
@@ -67,6 +69,11 @@ bool is_loopback(std::string_view listen) {
 
 bool all_loopback(const std::vector<std::string>& listen) {
     return std::all_of(listen.begin(), listen.end(), is_loopback);
+}
+
+Error unusable(std::string_view setting, const Error& reason) {
+    return Error{
+        Code::kInvalidRequest, Blame::kCaller, std::string(setting) + ": " + reason.message, {}};
 }
 
 }  // namespace
@@ -125,7 +132,9 @@ struct Gateway::Parts {
 
     Status open_stores();
     Status open_redis();
+    Status choose_upstreams();
     Status open_recorder();
+    Status open_replay();
     Status load_keys();
     void build_services();
     void run_control();
@@ -153,6 +162,8 @@ struct Gateway::Parts {
     io::CurlHttpClient http;
     std::unique_ptr<io::ExchangeWriter> recorder;
     std::unique_ptr<io::RecordingHttpClient> recording_http;
+    std::unique_ptr<io::ReplayHttpClient> replay_http;
+    std::unique_ptr<io::FaultyHttpClient> faulty_http;
     io::HttpClient* upstreams = &http;  // what providers are reached through
     TaskScope tasks;
     const std::shared_ptr<asio::cancellation_signal> stop_watch =
@@ -201,17 +212,18 @@ Gateway::~Gateway() {
 
 Status Gateway::Parts::open_stores() {
     TRY_STATUS(prepare_data_dir(config.data_dir));
+    TRY_STATUS(prepare_data_dir(state_dir(config)));
     TRY(auto connection,
         io::SqliteConnection::open(tokens_path(config.data_dir), access::token_schema()));
     token_file = std::make_unique<io::SqliteStore>("access", std::move(connection), metrics);
     token_store = std::make_unique<access::SqliteTokenStore>(*token_file, clock, random);
     token_watch = std::make_unique<access::TokenWatch>(*token_store, tokens, clock, log, metrics);
     TRY(auto usage,
-        io::SqliteConnection::open(usage_path(config.data_dir), access::spend_schema()));
+        io::SqliteConnection::open(usage_path(state_dir(config)), access::spend_schema()));
     usage_file = std::make_unique<io::SqliteStore>("usage", std::move(usage), metrics);
     // A connection of its own, so that a long report holds no call up that waits for a write.
     TRY(auto reports,
-        io::SqliteConnection::open(usage_path(config.data_dir), access::spend_schema()));
+        io::SqliteConnection::open(usage_path(state_dir(config)), access::spend_schema()));
     usage_reports = std::make_unique<io::SqliteStore>("usage_reports", std::move(reports), metrics);
     spend_store = std::make_unique<access::SqliteSpendStore>(*usage_file, *usage_reports);
     TRY(key_file, open_key_file(config, environment, clock, random, metrics));
@@ -232,14 +244,33 @@ Status Gateway::Parts::open_redis() {
     return {};
 }
 
-Status Gateway::Parts::open_recorder() {
-    if (config.record.dir.empty()) {
-        return {};
+Status Gateway::Parts::choose_upstreams() {
+    if (!config.replay.dir.empty()) {
+        return open_replay();
     }
+    return config.record.dir.empty() ? Status() : open_recorder();
+}
+
+Status Gateway::Parts::open_replay() {
+    auto loaded = io::Recordings::load(config.replay.dir, web::provider_names());
+    if (!loaded.ok()) {
+        return unusable("replay.dir", loaded.error());
+    }
+    replay_http = std::make_unique<io::ReplayHttpClient>(*std::move(loaded), config.replay.speed,
+                                                         clock, metrics);
+    upstreams = replay_http.get();
+    if (!config.faults.empty()) {
+        faulty_http =
+            std::make_unique<io::FaultyHttpClient>(*replay_http, config.faults, clock, metrics);
+        upstreams = faulty_http.get();
+    }
+    return {};
+}
+
+Status Gateway::Parts::open_recorder() {
     auto opened = io::ExchangeWriter::open(config.record, clock, log, metrics);
     if (!opened.ok()) {
-        return Error{
-            Code::kInvalidRequest, Blame::kCaller, "record.dir: " + opened.error().message, {}};
+        return unusable("record.dir", opened.error());
     }
     recorder = *std::move(opened);
     recording_http = std::make_unique<io::RecordingHttpClient>(http, *recorder, clock);
@@ -282,6 +313,9 @@ void Gateway::Parts::build_services() {
 Status Gateway::Parts::load_keys() {
     TRY_STATUS(on_control(key_file.store->unlock()));
     TRY(auto seeds, seeds_from(environment));
+    if (replay_http) {
+        add_made_up_keys(config, seeds);
+    }
     TRY(const std::size_t added, on_control(key_file.store->seed(std::move(seeds))));
     if (added > 0) {
         log.info("keys_taken_from_environment", {{"count", added}});
@@ -343,7 +377,7 @@ Status Gateway::start() {
     Parts& parts = *parts_;
     TRY_STATUS(parts.open_stores());
     TRY_STATUS(parts.open_redis());
-    TRY_STATUS(parts.open_recorder());
+    TRY_STATUS(parts.choose_upstreams());
     parts.build_services();
     parts.run_control();
     if (parts.redis) {

@@ -11,8 +11,21 @@ const obs::MetricSpec kRecordedExchanges{
     "(the file could not be written), cancelled (given up before an answer, so there is none).",
     {"outcome"}};
 
+const obs::MetricSpec kReplayedExchanges{
+    obs::MetricType::kCounter,
+    "sluice_replayed_exchanges_total",
+    "Requests to upstreams while --replay is on: answered from a recording, or unmatched, since no "
+    "recording asks the same.",
+    {"outcome"}};
+
+const obs::MetricSpec kInjectedFaults{
+    obs::MetricType::kCounter,
+    "sluice_injected_faults_total",
+    "Requests to upstreams that went wrong since --replay-faults says so, by the fault.",
+    {"fault"}};
+
 std::vector<const obs::MetricSpec*> exchange_metrics() {
-    return {&kRecordedExchanges};
+    return {&kRecordedExchanges, &kReplayedExchanges, &kInjectedFaults};
 }
 
 }  // namespace sluice::io

@@ -8,6 +8,8 @@
 namespace sluice::io {
 
 extern const obs::MetricSpec kRecordedExchanges;
+extern const obs::MetricSpec kReplayedExchanges;
+extern const obs::MetricSpec kInjectedFaults;
 
 std::vector<const obs::MetricSpec*> exchange_metrics();
 

@@ -3,6 +3,7 @@
 #include "io/curl_loop.h"
 #include "io/http_client_metrics.h"
 #include "io/http_transfer.h"
+#include "io/transfer_errors.h"
 
 #include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/associated_cancellation_slot.hpp>
@@ -32,15 +33,6 @@ using TransferId = std::uint64_t;
 
 // Handles kept for reuse; more than this many at once are made and thrown away.
 constexpr std::size_t kMaxSpareTransfers = 256;
-
-Error timed_out() {
-    return Error{Code::kTimeout, Blame::kProvider, "no complete answer before the deadline",
-                 std::nullopt};
-}
-
-Error cancelled() {
-    return Error{Code::kCancelled, Blame::kCaller, "the request was given up", std::nullopt};
-}
 
 struct ClientMetrics {
     explicit ClientMetrics(obs::Metrics& metrics)
@@ -144,11 +136,10 @@ struct CurlHttpClient::Impl : std::enable_shared_from_this<Impl> {
     void start(Handler handler, ClientRequest request) {
         const Instant now = clock.now();
         if (!loop) {
-            return answer(std::move(handler), cancelled());
+            return answer(std::move(handler), transfer_cancelled());
         }
         if (request.deadline <= now) {
-            return answer(std::move(handler), Error{Code::kTimeout, Blame::kGateway,
-                                                    "the deadline has passed", std::nullopt});
+            return answer(std::move(handler), transfer_too_late());
         }
         std::unique_ptr<Exchange> exchange = take_exchange();
         exchange->started = now;
@@ -176,7 +167,7 @@ struct CurlHttpClient::Impl : std::enable_shared_from_this<Impl> {
         }
         slot.assign([weak = weak_from_this(), id](asio::cancellation_type) {
             if (const auto self = weak.lock()) {
-                self->give_up(id, cancelled());
+                self->give_up(id, transfer_cancelled());
             }
         });
     }
@@ -263,7 +254,7 @@ struct CurlHttpClient::Impl : std::enable_shared_from_this<Impl> {
         armed_for = Instant::max();
         const Instant now = clock.now();
         while (!deadlines.empty() && deadlines.begin()->first <= now) {
-            give_up(deadlines.begin()->second, timed_out());
+            give_up(deadlines.begin()->second, transfer_timed_out());
         }
         if (!deadlines.empty()) {
             arm_deadline();
@@ -291,7 +282,7 @@ struct CurlHttpClient::Impl : std::enable_shared_from_this<Impl> {
 
     void shut() {
         while (!exchanges.empty()) {
-            give_up(exchanges.begin()->first, cancelled());
+            give_up(exchanges.begin()->first, transfer_cancelled());
         }
         deadline_timer.cancel();
         spare.clear();

@@ -11,7 +11,7 @@ import pytest
 from wire import SLUICE, TIMEOUT_S, Sluice
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/search.md", "docs/operate.md"]
+PAGES = ["README.md", "docs/search.md", "docs/operate.md", "docs/record-and-replay.md"]
 # Shown for people, and covered elsewhere: they build, or run for minutes.
 LONG = re.compile(r"^(\w+=\S+ )*(\./run|\./test|bench/web)\b")
 
@@ -68,7 +68,10 @@ def test_toml_blocks_are_right(tmp_path):
             block = re.sub(r"^tls_.*\n", "", block, flags=re.M)  # files of the reader's machine
             path = tmp_path / f"{number}.toml"
             path.write_text(block)
-            result = subprocess.run([SLUICE, "check", "--config", path], capture_output=True, text=True, timeout=TIMEOUT_S)
+            options = ["--config", path]
+            if "[faults." in block:
+                options = ["--set", f"replay.dir={ROOT}/demo/recordings", "--set", f"replay.faults={path}"]
+            result = subprocess.run([SLUICE, "check", *options], capture_output=True, text=True, timeout=TIMEOUT_S)
             assert result.returncode == 0, (page, block, result.stderr)
 
 

@@ -77,8 +77,14 @@ ConfigSources ConfigOptions::sources() const {
     if (!log_level.empty()) {
         sources.overrides.push_back({"log.level", log_level, "--log-level"});
     }
-    if (!record.empty()) {
-        sources.overrides.push_back({"record.dir", record, "--record"});
+    for (const auto& [path, value, flag] :
+         {ConfigSources::Override{"record.dir", record, "--record"},
+          {"replay.dir", replay, "--replay"},
+          {"replay.speed", replay_speed, "--replay-speed"},
+          {"replay.faults", replay_faults, "--replay-faults"}}) {
+        if (!value.empty()) {
+            sources.overrides.push_back({path, value, flag});
+        }
     }
     return sources;
 }
@@ -120,6 +126,13 @@ void print_error(const std::string& text) {
 }
 
 std::string describe_exchanges(const Config& config) {
+    if (!config.replay.dir.empty()) {
+        return "replaying " + config.replay.dir +
+               ": no provider is asked, keys and spending are not real" +
+               (config.faults.empty() ? ""
+                                      : ", and calls fail as " + config.replay.faults + " says") +
+               "\n";
+    }
     if (config.record.dir.empty()) {
         return {};
     }

@@ -23,6 +23,9 @@ struct ConfigOptions {
     std::string listen;
     std::string log_level;
     std::string record;
+    std::string replay;
+    std::string replay_speed;
+    std::string replay_faults;
     std::vector<std::string> settings;  // "server.max_body_bytes=2MiB"
 
     ConfigSources sources() const;

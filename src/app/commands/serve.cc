@@ -198,10 +198,23 @@ void add_serve(CLI::App& app, std::function<int()>& chosen) {
                      "write every exchange with a provider into this folder, without keys but with "
                      "what is searched for")
         ->type_name("DIR");
+    command
+        ->add_option("--replay", options->replay,
+                     "answer from the recordings in this folder, without keys and network")
+        ->type_name("DIR");
+    command
+        ->add_option("--replay-speed", options->replay_speed,
+                     "1: as slow as recorded, 10: ten times faster (default: 0, at once)")
+        ->type_name("NUMBER");
+    command
+        ->add_option("--replay-faults", options->replay_faults,
+                     "which calls go wrong meanwhile, and how: a TOML file")
+        ->type_name("FILE");
     command->footer(
         "Examples:\n  sluice serve\n  SERPER_API_KEYS=... sluice serve --listen 127.0.0.1:9000\n"
         "  sluice serve --config sluice.toml --set lanes.fast.deadline_s=5\n"
-        "  sluice serve --record recordings");
+        "  sluice serve --record recordings\n"
+        "  sluice serve --replay recordings --replay-faults faults.toml");
     command->callback([&chosen, options] { chosen = [options] { return serve(*options); }; });
 }
 

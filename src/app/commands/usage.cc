@@ -85,7 +85,7 @@ Result<std::string> ask(const Config& config, const std::string& query) {
         return answer.error();
     }
     if (!answer.ok()) {
-        return read_file(usage_path(config.data_dir), query);
+        return read_file(usage_path(state_dir(config)), query);
     }
     if (answer->status == 200) {
         return answer->body;
