@@ -41,6 +41,7 @@ def test_a_replay_answers_as_the_providers_did_without_keys_or_network(recording
         deep = gateway.search("stoneware glaze", lane="deep", answer=True).json()
         assert deep["provider"] == "tavily" and deep["answer"].startswith("Stoneware glazes")
         assert gateway.metric("sluice_replayed_exchanges_total", outcome="answered") == 2
+        assert gateway.metric("sluice_upstream_connections_total", reused="false") == 0, "a connection was made"
         keys = gateway.get("/v1/keys").json()["keys"]
         assert {key["label"] for key in keys} == {"made up for --replay"} and len(keys) == 5
     finally:
