@@ -232,7 +232,8 @@ Status Gateway::Parts::open_stores() {
 }
 
 Status Gateway::Parts::open_redis() {
-    if (!config.redis.enabled()) {
+    // What a replay learns is not for the replicas that share it.
+    if (!config.redis.enabled() || !config.replay.dir.empty()) {
         return {};
     }
     std::shared_ptr<const io::TlsContext> tls;

@@ -78,6 +78,7 @@ std::vector<std::string_view> provider_names() {
 io::ClientRequest call_to(const Provider& provider, const SearchRequest& request,
                           const ProviderKey& key, const CallSite& site) {
     io::ClientRequest call = provider.build(request, key, site);
+    SLUICE_ASSERT(call.url.starts_with(site.base_url));
     call.upstream = provider.spec().name;
     call.base_bytes = site.base_url.size();
     return call;

@@ -1,5 +1,6 @@
 """`sluice serve --replay`: the answers of recordings without keys and network, and faults on purpose."""
 import json
+import socket
 import subprocess
 
 import pytest
@@ -59,6 +60,18 @@ def test_made_up_keys_and_spending_stay_apart_from_real_ones(recordings, upstrea
         assert json.loads(offline.stdout)["keys"] == []
     finally:
         assert gateway.stop() == 0
+
+
+def test_a_replay_leaves_redis_alone(recordings):
+    with socket.create_server(("127.0.0.1", 0)) as redis:
+        gateway = replay(recordings, settings=f'[redis]\nurl = "redis://127.0.0.1:{redis.getsockname()[1]}"\ntimeout_s = 0.1\n')
+        try:
+            assert gateway.search("stoneware glaze").status == 200
+            redis.settimeout(0)
+            with pytest.raises(BlockingIOError):
+                redis.accept()
+        finally:
+            assert gateway.stop() == 0, gateway.output()
 
 
 def test_what_was_not_recorded_is_nobodys_fault_but_ours(recordings):
