@@ -52,15 +52,20 @@ std::string raw_deflate(std::string_view plain) {
     return out;
 }
 
-std::string zstd_frame(std::string_view plain) {
-    std::string out;
-    out.resize(ZSTD_compressBound(plain.size()));
-    const std::size_t size =
-        ZSTD_compress(out.data(), out.size(), plain.data(), plain.size(), kZstdLevel);
+void append_zstd_frame(std::string& out, std::string_view plain) {
+    const std::size_t before = out.size();
+    out.resize(before + ZSTD_compressBound(plain.size()));
+    const std::size_t size = ZSTD_compress(out.data() + before, out.size() - before, plain.data(),
+                                           plain.size(), kZstdLevel);
     if (ZSTD_isError(size) != 0) {
         throw std::bad_alloc();  // the only failure that a large enough output leaves
     }
-    out.resize(size);
+    out.resize(before + size);
+}
+
+std::string zstd_frame(std::string_view plain) {
+    std::string out;
+    append_zstd_frame(out, plain);
     out.shrink_to_fit();
     return out;
 }
@@ -121,7 +126,14 @@ std::shared_ptr<const HttpBody> HttpBody::packed(std::string_view bytes) {
     auto body = std::make_shared<HttpBody>(std::string());
     body->packed_size_ = bytes.size();
     std::call_once(body->encodings_->zstd_once, [&] {
-        body->encodings_->zstd.data = zstd_frame(bytes);
+        std::string& frames = body->encodings_->zstd.data;
+        for (std::string_view rest = bytes; !rest.empty();) {
+            const std::string_view part = rest.substr(0, kPartBytes);
+            append_zstd_frame(frames, part);
+            body->part_ends_.push_back(frames.size());
+            rest.remove_prefix(part.size());
+        }
+        frames.shrink_to_fit();
         body->encodings_->zstd.crc32 = checksum(bytes);
     });
     return body;
@@ -152,6 +164,19 @@ std::string HttpBody::unpack() const {
         ZSTD_decompress(plain.data(), plain.size(), frame.data(), frame.size());
     SLUICE_ASSERT(size == packed_size_);
     return plain;
+}
+
+void HttpBody::unpack_part(std::size_t part, std::string& out) const {
+    SLUICE_ASSERT(part < part_ends_.size());
+    const std::size_t begin = part == 0 ? 0 : part_ends_[part - 1];
+    const std::string_view frame =
+        std::string_view(encodings_->zstd.data).substr(begin, part_ends_[part] - begin);
+    const std::size_t expected = std::min(kPartBytes, packed_size_ - part * kPartBytes);
+    const std::size_t before = out.size();
+    out.resize(before + expected);
+    const std::size_t size =
+        ZSTD_decompress(out.data() + before, expected, frame.data(), frame.size());
+    SLUICE_ASSERT(size == expected);
 }
 
 const HttpBody::Encoded& HttpBody::gzip() const {

@@ -55,11 +55,17 @@ class HttpBody {
     HttpBody(const HttpBody&) = delete;
     HttpBody& operator=(const HttpBody&) = delete;
 
+    // A packed body is unpacked in parts of this size (the last one may be shorter), so that a
+    // client costs the memory of one part, however slowly it reads.
+    static constexpr std::size_t kPartBytes = std::size_t{128} * 1024;
+
     // A body that holds `bytes` compressed only. Clients that take zstd are sent what is held; for
     // others it is unpacked each time, at about a gigabyte a second.
     static std::shared_ptr<const HttpBody> packed(std::string_view bytes);
     // `body` with its plain bytes: itself, or for a packed one a body of its own.
     static std::shared_ptr<const HttpBody> unpacked(std::shared_ptr<const HttpBody> body);
+    // Of a packed body: appends the plain bytes from `part` * kPartBytes on.
+    void unpack_part(std::size_t part, std::string& out) const;
 
     bool is_packed() const { return packed_size_ > 0; }
     // Not of a packed body: asserted.
@@ -70,7 +76,7 @@ class HttpBody {
     std::size_t memory_bytes() const;
 
     struct Encoded {
-        std::string data;         // gzip: a raw DEFLATE stream that ends; zstd: one frame
+        std::string data;         // gzip: a raw DEFLATE stream that ends; zstd: whole frames
         std::uint32_t crc32 = 0;  // of the plain bytes
     };
     const Encoded& gzip() const;
@@ -81,7 +87,8 @@ class HttpBody {
     std::string unpack() const;
 
     std::string bytes_;
-    std::size_t packed_size_ = 0;  // of the plain bytes of a packed body; else 0
+    std::size_t packed_size_ = 0;         // of the plain bytes of a packed body; else 0
+    std::vector<std::size_t> part_ends_;  // of a packed body: where each part's frame ends
     std::unique_ptr<Encodings> encodings_;
 };
 

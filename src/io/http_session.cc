@@ -20,6 +20,7 @@ using boost::system::error_code;
 namespace {
 
 constexpr int kRoundsPerTurn = 16;  // reads before other connections come first
+constexpr std::size_t kBytesPerTurn = std::size_t{1024} * 1024;  // written, likewise
 constexpr std::uint32_t kMaxLingerBytes = 256 * 1024;
 constexpr Millis kLingerTime{2'000};
 
@@ -137,13 +138,17 @@ HttpSession::Need HttpSession::advance() {
         workspace_ = core_.workspaces.borrow(core_.config.max_header_bytes);
     }
     bool drained = false;
+    std::size_t may_write = kBytesPerTurn;
     for (int round = 0; round < kRoundsPerTurn;) {
         while (!closing_ && !workspace_->answers.full() && !workspace_->task && take_request()) {
             serve();
         }
         const bool more_buffered = workspace_->answers.full();
-        switch (flush()) {
+        switch (flush(may_write)) {
             case IoState::kOk:
+                if (may_write == 0) {
+                    return Need::kTurn;
+                }
                 break;
             case IoState::kWantsWrite:
                 return Need::kWritable;
@@ -387,13 +392,16 @@ IoResult HttpSession::fill() {
     return read;
 }
 
-IoState HttpSession::flush() {
+// Writes what waits, or until `may_write`, from which it takes what it wrote, has come to 0.
+IoState HttpSession::flush(std::size_t& may_write) {
     ResponseBatch& answers = workspace_->answers;
-    while (!answers.empty()) {
+    while (!answers.empty() && may_write > 0) {
         ResponseBatch::Buffers storage;
         const IoResult write = transport_.write(answers.buffers(storage));
         answers.written(write.bytes);
+        may_write -= std::min(may_write, write.bytes);
         if (write.state != IoState::kOk) {
+            answers.await_room();
             if (phase_ != Phase::kWrite || write.bytes > 0) {
                 enter(Phase::kWrite, core_.shared.clock.now());
             }
@@ -470,7 +478,8 @@ void HttpSession::look_at_client() {
         peer_finished_ = true;
         if (w.input.head().http11) {
             w.answers.add_continue();
-            if (flush() == IoState::kBroken) {
+            std::size_t may_write = kBytesPerTurn;
+            if (flush(may_write) == IoState::kBroken) {
                 lose_client();
                 return;
             }

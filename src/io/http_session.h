@@ -72,7 +72,7 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     void log_served(int status, std::size_t bytes, Duration took) const;
 
     IoResult fill();
-    IoState flush();
+    IoState flush(std::size_t& may_write);
 
     void start_reply();
     void finish_reply(const std::exception_ptr& error, HttpResponse response);

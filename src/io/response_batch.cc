@@ -15,6 +15,9 @@ namespace {
 
 constexpr std::size_t kCopyUpTo = 1024;  // a copy is cheaper than one more buffer to gather
 constexpr std::size_t kKeptTextBytes = 32 * 1024;  // kept between batches
+// A packed body up to this size is unpacked into the text, so that several leave in one write.
+constexpr std::size_t kUnpackUpTo = std::size_t{32} * 1024;
+static_assert(kUnpackUpTo <= HttpBody::kPartBytes);
 
 struct StatusLine {
     int status;
@@ -104,14 +107,20 @@ struct Body {
     std::shared_ptr<const HttpBody> owner;
     Coding coding = Coding::kIdentity;
     bool varies = false;
+    bool unpacked_as_written = false;  // the shared piece is the plain form of a packed owner
+
+    std::size_t size() const { return pieces.size() + (unpacked_as_written ? owner->size() : 0); }
 };
 
 Body plain_body(HttpResponse&& response) {
     Body body;
     body.pieces.before = std::move(response.lead);
     if (response.body) {
-        body.owner = HttpBody::unpacked(std::move(response.body));
-        body.pieces.shared = body.owner->bytes();
+        body.owner = std::move(response.body);
+        body.unpacked_as_written = body.owner->is_packed();
+        if (!body.unpacked_as_written) {
+            body.pieces.shared = body.owner->bytes();
+        }
     }
     return body;
 }
@@ -202,7 +211,7 @@ std::size_t ResponseBatch::add(HttpResponse response, const AnswerContext& conte
     if (!is_bodiless(status)) {
         body = choose_body(std::move(response), context);
         text_.append("Content-Length: ");
-        append_number(text_, body.pieces.size());
+        append_number(text_, body.size());
         text_.append("\r\n");
         if (body.coding != Coding::kIdentity) {
             text_.append("Content-Encoding: ").append(to_string(body.coding)).append("\r\n");
@@ -226,21 +235,19 @@ std::size_t ResponseBatch::add(HttpResponse response, const AnswerContext& conte
     std::size_t shared_bytes = 0;
     if (!context.head_only) {
         text_.append(body.pieces.before);
-        if (body.pieces.shared.size() <= kCopyUpTo) {
+        if (body.unpacked_as_written && body.owner->size() <= kUnpackUpTo) {
+            body.owner->unpack_part(0, text_);
+        } else if (!body.unpacked_as_written && body.pieces.shared.size() <= kCopyUpTo) {
             text_.append(body.pieces.shared);
         } else {
-            shared_bytes = body.pieces.shared.size();
-            add_shared(body.pieces.shared, std::move(body.owner));
+            shared_bytes = body.size() - body.pieces.before.size() - body.pieces.after.size();
+            pieces_.push_back({text_.size(), body.pieces.shared, std::move(body.owner)});
         }
         text_.append(body.pieces.after);
     }
     answers_ += 1;
     size_ += text_.size() - text_before + shared_bytes;
     return size_ - size_before;
-}
-
-void ResponseBatch::add_shared(std::string_view bytes, std::shared_ptr<const HttpBody> owner) {
-    pieces_.push_back({text_.size(), bytes, std::move(owner)});
 }
 
 void ResponseBatch::add_continue() {
@@ -250,7 +257,7 @@ void ResponseBatch::add_continue() {
     size_ += kContinue.size();
 }
 
-std::span<const boost::asio::const_buffer> ResponseBatch::buffers(Buffers& storage) const {
+std::span<const boost::asio::const_buffer> ResponseBatch::buffers(Buffers& storage) {
     std::size_t skip = written_;
     std::size_t count = 0;
     const auto take = [&](const char* data, std::size_t size) {
@@ -264,11 +271,37 @@ std::span<const boost::asio::const_buffer> ResponseBatch::buffers(Buffers& stora
     std::size_t text_begin = 0;
     for (const Piece& piece : pieces_) {
         take(text_.data() + text_begin, piece.text_end - text_begin);
-        take(piece.shared.data(), piece.shared.size());
         text_begin = piece.text_end;
+        if (!piece.shared.empty()) {
+            take(piece.shared.data(), piece.shared.size());
+        } else if (skip >= piece.owner->size()) {
+            skip -= piece.owner->size();
+        } else if (count < storage.size()) {
+            const std::string_view part = part_of(*piece.owner, skip);
+            skip %= HttpBody::kPartBytes;
+            take(part.data(), part.size());
+            return {storage.data(), count};
+        }
     }
     take(text_.data() + text_begin, text_.size() - text_begin);
     return {storage.data(), count};
+}
+
+// The part of a packed body that holds its plain byte `offset`.
+std::string_view ResponseBatch::part_of(const HttpBody& body, std::size_t offset) {
+    const std::size_t index = offset / HttpBody::kPartBytes;
+    if (part_owner_ != &body || part_index_ != index) {
+        part_.clear();
+        body.unpack_part(index, part_);
+        part_owner_ = &body;
+        part_index_ = index;
+    }
+    return part_;
+}
+
+void ResponseBatch::await_room() {
+    part_ = std::string();
+    part_owner_ = nullptr;
 }
 
 void ResponseBatch::written(std::size_t bytes) {
@@ -285,6 +318,9 @@ void ResponseBatch::reset() {
     }
     text_.clear();
     pieces_.clear();
+    if (part_owner_ != nullptr) {
+        await_room();
+    }
     answers_ = 0;
     size_ = 0;
     written_ = 0;

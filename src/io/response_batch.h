@@ -45,6 +45,10 @@ struct AnswerContext {
 class ResponseBatch {
  public:
     static constexpr std::size_t kMaxAnswers = 30;  // per gather write
+    // No further answer while so much waits to be written, or so much memory is held for it. An
+    // answer may be larger by itself.
+    static constexpr std::size_t kMaxWaitingBytes = std::size_t{256} * 1024;
+    static constexpr std::size_t kMaxTextBytes = std::size_t{64} * 1024;
     static constexpr std::size_t kMaxBuffers = 64;  // what Asio hands to one sendmsg()
     using Buffers = std::array<boost::asio::const_buffer, kMaxBuffers>;
 
@@ -60,10 +64,16 @@ class ResponseBatch {
     void add_continue();
 
     bool empty() const { return answers_ == 0; }
-    bool full() const { return answers_ >= kMaxAnswers; }
+    bool full() const {
+        return answers_ >= kMaxAnswers || size_ - written_ >= kMaxWaitingBytes ||
+               text_.size() >= kMaxTextBytes;
+    }
 
-    // What is still to be written, valid until the batch is changed.
-    std::span<const boost::asio::const_buffer> buffers(Buffers& storage) const;
+    // What is to be written next, valid until the batch is changed: everything that waits, up to
+    // the end of the first part of a large packed body, which is unpacked for this call.
+    std::span<const boost::asio::const_buffer> buffers(Buffers& storage);
+    // The client has no room: an unpacked part is given up until it has.
+    void await_room();
     // `bytes` of it have been written; a batch that is written whole becomes empty.
     void written(std::size_t bytes);
 
@@ -74,14 +84,17 @@ class ResponseBatch {
     // A stretch of text_ that ends at text_end, followed by a body that lives elsewhere.
     struct Piece {
         std::size_t text_end;
-        std::string_view shared;
+        std::string_view shared;  // empty: the plain bytes of `owner`, which is packed
         std::shared_ptr<const HttpBody> owner;
     };
 
-    void add_shared(std::string_view bytes, std::shared_ptr<const HttpBody> owner);
+    std::string_view part_of(const HttpBody& body, std::size_t offset);
 
     std::string text_;
     std::vector<Piece> pieces_;
+    std::string part_;                      // plain bytes of a packed body
+    const HttpBody* part_owner_ = nullptr;  // which is one of pieces_; null: part_ is empty
+    std::size_t part_index_ = 0;
     std::size_t answers_ = 0;
     std::size_t size_ = 0;     // bytes in all
     std::size_t written_ = 0;  // of size_

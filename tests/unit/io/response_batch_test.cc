@@ -115,5 +115,88 @@ TEST(ResponseBatch, KeepsBodiesAlive) {
     EXPECT_TRUE(body.expired());
 }
 
+// Incompressible enough that no part of it looks like another.
+std::string long_text(std::size_t size) {
+    std::string text;
+    for (std::size_t i = 0; text.size() < size; ++i) {
+        text += std::to_string(i * 2'654'435'761U);
+    }
+    text.resize(size);
+    return text;
+}
+
+std::string written_in_steps(ResponseBatch& batch, std::size_t step, bool runs_out_of_room) {
+    std::string out;
+    while (!batch.empty()) {
+        ResponseBatch::Buffers storage;
+        std::size_t left = step;
+        for (const auto& buffer : batch.buffers(storage)) {
+            const std::size_t n = std::min(left, buffer.size());
+            out.append(static_cast<const char*>(buffer.data()), n);
+            left -= n;
+        }
+        batch.written(step - left);
+        if (runs_out_of_room) {
+            batch.await_room();
+        }
+    }
+    return out;
+}
+
+// Protects: a packed body is unpacked part by part as it is written, and comes out whole and in
+// order, whatever its length, between answers of other kinds, and with parts given up meanwhile.
+TEST(ResponseBatch, UnpacksBodiesAsTheyAreWritten) {
+    constexpr std::size_t kPart = io::HttpBody::kPartBytes;
+    for (const std::size_t size : {std::size_t{1}, kPart - 1, kPart, kPart + 1, 3 * kPart + 7}) {
+        for (const std::size_t step : {std::size_t{1'000}, kPart, std::size_t{1'000'000}}) {
+            const std::string text = long_text(size);
+            ResponseBatch batch;
+            std::size_t expected = 0;
+            for (int i = 0; i < 2; ++i) {
+                io::HttpResponse response;
+                response.lead = "lead ";
+                response.body = io::HttpBody::packed(text);
+                expected += batch.add(std::move(response), kContext);
+                expected += batch.add(response_with("between", 5'000), kContext);
+            }
+            const std::string out = written_in_steps(batch, step, step == 1'000);
+            EXPECT_EQ(out.size(), expected) << size;
+            const std::size_t first = out.find("lead " + text + "HTTP/1.1 200 OK");
+            EXPECT_NE(first, std::string::npos) << size;
+            EXPECT_NE(out.find("lead " + text + "HTTP/1.1 200 OK", first + 1), std::string::npos);
+        }
+    }
+}
+
+// Protects: what waits for a client is bounded in bytes, too: a packed body costs one part at a
+// time, and no answer is added while too much waits.
+TEST(ResponseBatch, IsFullByBytes) {
+    ResponseBatch batch;
+    while (!batch.full()) {
+        batch.add(response_with("", 50'000), kContext);
+    }
+    EXPECT_FALSE(batch.empty());
+    std::size_t waiting = 0;
+    ResponseBatch::Buffers storage;
+    for (const auto& buffer : batch.buffers(storage)) {
+        waiting += buffer.size();
+    }
+    EXPECT_GE(waiting, ResponseBatch::kMaxWaitingBytes);
+    EXPECT_LT(waiting, ResponseBatch::kMaxWaitingBytes + 51'000);
+    batch.written(waiting - ResponseBatch::kMaxWaitingBytes + 1);
+    EXPECT_FALSE(batch.full());
+
+    ResponseBatch packed;
+    io::HttpResponse response;
+    response.body = io::HttpBody::packed(long_text(10 * io::HttpBody::kPartBytes));
+    packed.add(std::move(response), kContext);
+    EXPECT_TRUE(packed.full());
+    std::size_t at_once = 0;
+    for (const auto& buffer : packed.buffers(storage)) {
+        at_once += buffer.size();
+    }
+    EXPECT_LT(at_once, io::HttpBody::kPartBytes + 1'000);
+}
+
 }  // namespace
 }  // namespace sluice::test

@@ -74,7 +74,7 @@ io::HttpReply ScriptedHandler::handle(const io::HttpRequest& request) {
     }
     if (request.path == "/elsewhere") {
         const std::lock_guard lock(mutex_);
-        return wait_elsewhere(request, elsewhere_);
+        return wait_elsewhere(request, elsewhere_.value());
     }
     if (request.path == "/later") {
         return later();

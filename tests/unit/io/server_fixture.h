@@ -67,7 +67,7 @@ class ScriptedHandler final : public io::HttpHandler {
     int started_ = 0;
     int cancelled_ = 0;
     int handled_ = 0;
-    Executor elsewhere_;
+    std::optional<Executor> elsewhere_;
     std::string lead_;
     std::shared_ptr<const io::HttpBody> body_;
     std::string headers_;
