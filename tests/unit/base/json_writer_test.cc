@@ -140,6 +140,30 @@ TEST(JsonWriterDeathTest, WrongNestingAborts) {
 }
 
 // Plain text is looked at block by block; what needs an escape is found wherever it stands.
+TEST(JsonIndented, EachMemberHasALineAndTextStaysAsItIs) {
+    EXPECT_EQ(indented_json(R"( {"a" : [1,{"b":"x, {y}: \"[z]\\"}],
+"c":{},"d":[ ],"e":null} )"),
+              R"({
+  "a": [
+    1,
+    {
+      "b": "x, {y}: \"[z]\\"
+    }
+  ],
+  "c": {},
+  "d": [],
+  "e": null
+})");
+    EXPECT_EQ(indented_json("\"a\""), "\"a\"");
+    EXPECT_EQ(indented_json("[]"), "[]");
+}
+
+TEST(JsonIndented, TextThatIsNotJsonDoesNoHarm) {
+    for (const std::string_view odd : {"", "}", "]]", "\"open", "\"\\", "{", ",:,"}) {
+        EXPECT_LE(indented_json(odd).size(), 100U) << odd;
+    }
+}
+
 TEST(JsonString, EscapesAtEveryPlace) {
     for (std::size_t size = 1; size < 40; ++size) {
         for (std::size_t at = 0; at < size; ++at) {
