@@ -48,27 +48,38 @@ Task<Result<KeyReport>> KeyAdmin::get_here(std::string id) {
     co_return *std::move(report);
 }
 
+// What the store has taken has happened, whether the pool can hear of it now or not.
+Task<Result<KeyReport>> KeyAdmin::changed(KeyRecord record) {
+    co_await watch_.catch_up();
+    std::string id = record.id;
+    const auto known = co_await pool_.report_one(std::move(id));
+    co_return KeyReport{std::move(record), known ? known->health : KeyHealth{}};
+}
+
 Task<Result<KeyReport>> KeyAdmin::add_here(NewKey key) {
-    CO_TRY(const KeyRecord record, co_await store_.add(std::move(key)));
-    CO_TRY_STATUS(co_await watch_.refresh());
-    co_return co_await get_here(record.id);
+    CO_TRY(KeyRecord record, co_await store_.add(std::move(key)));
+    co_return co_await changed(std::move(record));
 }
 
 Task<Result<KeyReport>> KeyAdmin::change_here(std::string id, KeyChange change) {
-    if (!change.patch.changes_nothing()) {
-        CO_TRY(const KeyRecord patched, co_await store_.patch(id, std::move(change.patch)));
-        SLUICE_ASSERT(patched.id == id);
-        CO_TRY_STATUS(co_await watch_.refresh());
+    if (change.patch.changes_nothing()) {
+        if (change.clear_penalty && !pool_.clear_rest(id)) {
+            co_return no_such_key();
+        }
+        co_return co_await get_here(std::move(id));
     }
-    if (change.clear_penalty && !pool_.clear_rest(id)) {
-        co_return no_such_key();
+    CO_TRY(KeyRecord patched, co_await store_.patch(id, std::move(change.patch)));
+    SLUICE_ASSERT(patched.id == id);
+    if (change.clear_penalty) {
+        pool_.clear_rest(id);  // one that the pool has not heard of does not rest
     }
-    co_return co_await get_here(std::move(id));
+    co_return co_await changed(std::move(patched));
 }
 
 Task<Status> KeyAdmin::remove_here(std::string id) {
     CO_TRY_STATUS(co_await store_.remove(std::move(id)));
-    co_return co_await watch_.refresh();
+    co_await watch_.catch_up();
+    co_return Status();
 }
 
 }  // namespace sluice::web

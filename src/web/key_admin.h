@@ -1,6 +1,7 @@
 // What an operator does with keys while the gateway runs: look, add, change, remove, try one. Any
 // thread; the work is done on the control loop, and a change is in force for the next lease when
-// its call returns.
+// its call returns. Where the store takes a change and can't be read right after it, the call
+// succeeds all the same, and the change is in force as soon as the store can be read.
 #pragma once
 
 #include "access/spending.h"
@@ -41,6 +42,7 @@ class KeyAdmin {
 
  private:
     Task<Result<KeyReport>> get_here(std::string id);
+    Task<Result<KeyReport>> changed(KeyRecord record);
     Task<Result<KeyReport>> add_here(NewKey key);
     Task<Result<KeyReport>> change_here(std::string id, KeyChange change);
     Task<Status> remove_here(std::string id);

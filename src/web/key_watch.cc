@@ -45,6 +45,13 @@ Task<Status> KeyWatch::refresh() {
     co_return Status();
 }
 
+Task<void> KeyWatch::catch_up() {
+    const Status status = co_await refresh();
+    if (!status.ok()) {
+        note(status);
+    }
+}
+
 Task<Status> KeyWatch::save_usage() {
     for (KeyUsage& usage : pool_.runtime().take_changed_usage()) {
         std::string id = usage.id;

@@ -21,8 +21,8 @@ namespace sluice::web {
 inline constexpr Millis kKeyPollInterval{1'000};
 
 // Belongs to the control loop. A change by another process is in force within kKeyPollInterval and
-// the time of a query; who changes keys in this process calls refresh() afterwards, and the change
-// is in force when that returns.
+// the time of a query; who changes keys in this process calls catch_up() afterwards, and the
+// change is in force when that returns, unless the store is away.
 class KeyWatch {
  public:
     // References outlive it.
@@ -32,6 +32,10 @@ class KeyWatch {
     // Fills the pool if the store's revision is not the one it was filled at. On an error the pool
     // stays as it is.
     Task<Status> refresh();
+
+    // After a change that the store has taken: refresh(). Where that fails the change is in force
+    // with a later turn of run(); that is logged and counted.
+    Task<void> catch_up();
 
     // Writes what was counted since the last time. On an error it is written with the next.
     Task<Status> save_usage();

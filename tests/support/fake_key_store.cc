@@ -42,6 +42,14 @@ Status FakeKeyStore::check() const {
     return {};
 }
 
+Status FakeKeyStore::check_reads() const {
+    if (reads_away) {
+        return Error{Code::kUnavailable, Blame::kGateway, "the key store can't be read",
+                     Millis{250}};
+    }
+    return check();
+}
+
 Task<Status> FakeKeyStore::unlock() {
     co_return check();
 }
@@ -109,7 +117,7 @@ Task<Status> FakeKeyStore::remove(std::string id) {
 }
 
 Task<Result<web::KeySet>> FakeKeyStore::load(std::uint64_t since) {
-    CO_TRY_STATUS(check());
+    CO_TRY_STATUS(check_reads());
     web::KeySet set;
     set.revision = revision_;
     for (const web::StoredKey& key : keys_) {
@@ -131,7 +139,7 @@ Task<Result<web::KeySet>> FakeKeyStore::load(std::uint64_t since) {
 }
 
 Task<Result<std::uint64_t>> FakeKeyStore::revision() {
-    CO_TRY_STATUS(check());
+    CO_TRY_STATUS(check_reads());
     co_return revision_;
 }
 

@@ -25,11 +25,13 @@ class FakeKeyStore final : public web::KeyStore {
     Task<Result<std::uint64_t>> revision() override;
     Task<Status> save_usage(std::vector<web::KeyUsage> usage) override;
 
-    bool away = false;  // every call fails
+    bool away = false;        // every call fails
+    bool reads_away = false;  // load() and revision() fail
     std::size_t usage_writes = 0;
 
  private:
     Status check() const;
+    Status check_reads() const;
 
     const Clock& clock_;
     std::uint64_t revision_ = 0;
