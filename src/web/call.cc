@@ -104,10 +104,13 @@ Task<LeaseResult> ProviderCall::lease_later(LeaseStart start, ProviderState& sta
     co_return std::get<LeaseResult>(std::move(start));
 }
 
-bool ProviderCall::may_be_asked(const ProviderState& state) {
-    const Instant now = clock_.now();
+bool may_be_asked(const ProviderState& state, KeyPool& keys, Instant now) {
     return !state.rests_until(now) && state.would_enter(now) &&
-           keys_.counts_of(state.index()).available > 0;
+           keys.counts_of(state.index()).available > 0;
+}
+
+bool ProviderCall::may_be_asked(const ProviderState& state) {
+    return web::may_be_asked(state, keys_, clock_.now());
 }
 
 std::optional<Instant> ProviderCall::key_back_at(ProviderIndex provider) {

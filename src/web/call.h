@@ -22,6 +22,10 @@
 
 namespace sluice::web {
 
+// Whether the provider could be asked now, as far as a look tells: it has a key that may be used,
+// and no circuit or rest keeps calls away.
+bool may_be_asked(const ProviderState& state, KeyPool& keys, Instant now);
+
 class ProviderCall {
  public:
     // References outlive it.
@@ -39,8 +43,6 @@ class ProviderCall {
     Task<CallResult> run(Candidate candidate, const WebConfig& config, const SearchRequest& request,
                          CallTerms terms, std::vector<KeyIndex>& tried_keys);
 
-    // Whether the provider could be asked now, as far as a look tells: it has a key that may be
-    // used, and no circuit or rest keeps calls away.
     bool may_be_asked(const ProviderState& state);
 
     // When the first resting key of `provider` may be used again; nothing when none rests.

@@ -2,10 +2,13 @@
 
 #include "web/constraints.h"
 #include "web/price.h"
+#include "web/provider_run.h"
 #include "web/route.h"
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
+#include <ranges>
 #include <utility>
 #include <variant>
 
@@ -97,6 +100,34 @@ struct Explainer {
     }
 };
 
+// Passes over those whose turn comes later than a call would wait for it, if their time came now:
+// what the lane gives a search, shared with whoever behind them could be asked, as the strategy has
+// it.
+void pass_over_late(const Surroundings& in, const SearchRequest& request,
+                    std::vector<ProviderOutlook>& route) {
+    const Instant now = in.clock.now();
+    const Instant deadline = now + in.config.lanes.lane(kind_of(request.lane)).deadline;
+    std::size_t left = 1;
+    for (ProviderOutlook& outlook : std::views::reverse(route)) {
+        if (outlook.passed_over && !outlook.outcome) {
+            continue;  // no search has it in its route
+        }
+        const ProviderState& state = *in.states.find(outlook.name);
+        const RateLimit& rate = in.config.provider(outlook.name).rate;
+        CallTerms terms;
+        terms.until = attempt_until(now, deadline, left);
+        if (!outlook.passed_over && !outlook.kept &&
+            state.rate().next_turn(rate, now) > terms.latest_start(now)) {
+            Skip skip = skip_for_rate(state, rate, in.clock);
+            outlook.outcome = skip.outcome;
+            outlook.passed_over = std::move(skip.detail);
+        }
+        if (request.strategy != Strategy::kMerge && may_be_asked(state, in.keys, now)) {
+            left += 1;
+        }
+    }
+}
+
 }  // namespace
 
 std::string_view to_string(Explanation::Entry entry) {
@@ -121,6 +152,7 @@ std::vector<ProviderOutlook> explain_route(const Surroundings& in, const SearchR
             route.push_back(explainer.outlook(name));
         }
     }
+    pass_over_late(in, request, route);
     return route;
 }
 

@@ -115,6 +115,32 @@ TEST_F(ExplainTest, TellsWhyAProviderWouldBePassedOver) {
     EXPECT_EQ(off.route[1].passed_over, "not in this version");
 }
 
+// A turn that comes later than a call could still wait for it passes the provider over; the others
+// behind it in the route have their share of the time, except where all are asked at once.
+TEST_F(ExplainTest, TellsOfATurnThatComesTooLate) {
+    WebConfig config = test::harness_config();
+    config.lanes.fast.deadline = 8s;
+    config.providers.find("serper")->second.rate = RateLimit{1, 6000ms};
+    h.web.reconfigure(config);
+    h.search(h.request("takes the turn"));
+    SearchRequest alone = ask();
+    alone.providers = {"serper"};
+    EXPECT_FALSE(explain(alone).route[0].passed_over);
+    const ProviderOutlook serper = explain(ask()).route[0];
+    EXPECT_EQ(serper.outcome, Outcome::kRateLimited);
+    ASSERT_TRUE(serper.passed_over);
+    EXPECT_NE(serper.passed_over->find("providers.serper.rate"), std::string::npos);
+    EXPECT_EQ(serper.turn_in, 6000ms);
+    SearchRequest merged = ask();
+    merged.strategy = Strategy::kMerge;
+    EXPECT_FALSE(explain(merged).route[0].passed_over);
+    // As the trace then has it.
+    EXPECT_EQ(trail(served(h.search(h.request("kiln"))).attempts),
+              (std::vector<std::string>{"serper:rate_limited", "tavily:success"}));
+    h.rest_key("tavily", KeyStatus::kQuarantined, 900s);
+    EXPECT_FALSE(explain(ask()).route[0].passed_over) << "nobody else can be asked";
+}
+
 // What lies in the cache is told, whether it would be read or not, and is left as it is.
 TEST_F(ExplainTest, TellsWhatLiesInTheCache) {
     h.search(h.request("kiln"));
