@@ -18,8 +18,9 @@
 
 namespace sluice::app {
 
-// Threads: one per core for HTTP, the first of which is the control loop too, and one for SQLite.
-// Every function is called on the main thread.
+// Threads: one per core for HTTP, the first of which is the control loop too, and one for each
+// io::SqliteStore (keys, access, usage, usage_reports). Every function is called on the main
+// thread.
 class Gateway {
  public:
     // References outlive it.
