@@ -41,14 +41,14 @@ enum class Code : std::uint8_t {
     kBudgetExhausted,       // what may be spent on this is spent
     kOverloaded,            // no room now: shed, queue full, too many connections
     kNoUsableKey,           // no provider of the route has a key that may be used now
-    kUpstreamFailed,        // every provider of the route failed
-    kTimeout,               // an upstream did not answer in time
-    kDeadlineExceeded,      // the request's own deadline passed
-    kNotCached,             // the caller asked for cached answers only
-    kCancelled,             // the client left
-    kUnavailable,           // a store or service that we need is away
-    kVersionNotSupported,   // an HTTP version that is not 1.0 or 1.1
-    kInternal,              // our own mistake
+    kUpstreamFailed,    // an upstream took a request and spoilt the answer; every provider failed
+    kTimeout,           // an upstream did not answer in time
+    kDeadlineExceeded,  // the request's own deadline passed
+    kNotCached,         // the caller asked for cached answers only
+    kCancelled,         // the client left
+    kUnavailable,       // a store or service that we need is away
+    kVersionNotSupported,  // an HTTP version that is not 1.0 or 1.1
+    kInternal,             // our own mistake
 };
 
 // Snake-case name as it appears in answers, logs and metrics: "invalid_request", "caller".

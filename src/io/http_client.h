@@ -60,11 +60,12 @@ class HttpClient {
 
     // Any complete answer is a success, whatever its status. Errors, all blamed on the provider
     // except where noted: kTimeout (the deadline; blame kGateway when it had passed before anything
-    // was sent), kUnavailable (resolve, connect, TLS, reset, cut off, malformed HTTP; blame
-    // kGateway when the proxy is at fault), kPayloadTooLarge (more than max_response_bytes, or a
-    // compression bomb), kInvalidRequest (blame kGateway: a URL, proxy or header that can't be
-    // sent), kCancelled (blame kCaller). Redirects are not followed: a 3xx is an answer. A
-    // cancelled caller frees the transfer at once.
+    // was sent), kUnavailable (resolve, connect, TLS: the request can't have arrived; blame
+    // kGateway when the proxy is at fault), kUpstreamFailed (it may have arrived: reset, cut off,
+    // malformed HTTP, a broken or unknown content encoding), kPayloadTooLarge (more than
+    // max_response_bytes, or a compression bomb), kInvalidRequest (blame kGateway: a URL, proxy or
+    // header that can't be sent), kCancelled (blame kCaller). Redirects are not followed: a 3xx is
+    // an answer. A cancelled caller frees the transfer at once.
     virtual Task<Result<ClientResponse>> send(ClientRequest request) = 0;
 };
 

@@ -390,9 +390,16 @@ Error HttpTransfer::error_of(int code) const {
         error.blame = Blame::kGateway;
         error.message = "through the proxy: " + describe(static_cast<CURLcode>(code));
     } else {
+        error.code = was_sent() ? Code::kUpstreamFailed : Code::kUnavailable;
         error.message = describe(static_cast<CURLcode>(code));
     }
     return error;
+}
+
+// Whether the upstream may have seen any of the request. A proxy's CONNECT is no part of it.
+bool HttpTransfer::was_sent() const {
+    return head_bytes_ > 0 || (info<curl_off_t>(easy_, CURLINFO_PRETRANSFER_TIME_T) > 0 &&
+                               info<long>(easy_, CURLINFO_REQUEST_SIZE) > 0);
 }
 
 // The proxy is ours to repair where it can't be reached, refuses us, or breaks off before it has

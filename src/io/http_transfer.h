@@ -65,6 +65,7 @@ class HttpTransfer {
     std::size_t take_header_line(std::string_view line);
     std::size_t take_body(std::string_view bytes);
     Error error_of(int code) const;
+    bool was_sent() const;
     bool proxy_is_at_fault(int code) const;
     bool proxy_handshake_failed() const;
     bool proxy_kept_the_tunnel() const;

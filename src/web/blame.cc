@@ -113,6 +113,7 @@ constexpr auto kTransport = std::to_array<TransportRow>({
     {Code::kTimeout, Outcome::kTimeout},
     {Code::kDeadlineExceeded, Outcome::kTimeout},
     {Code::kPayloadTooLarge, Outcome::kUnparseable},
+    {Code::kUpstreamFailed, Outcome::kUnparseable},
     {Code::kCancelled, Outcome::kCancelled},
 });
 

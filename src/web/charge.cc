@@ -1,6 +1,13 @@
 #include "web/charge.h"
 
 namespace sluice::web {
+namespace {
+
+bool is_success(const Result<io::ClientResponse>& response) {
+    return response.ok() && response->status < 300;
+}
+
+}  // namespace
 
 bool never_left(const Result<io::ClientResponse>& response) {
     return !response.ok() && response.error().blame == Blame::kGateway;
@@ -10,7 +17,7 @@ std::optional<Cost> charge_for(const EndedCall& call) {
     switch (call.outcome) {
         case Outcome::kSuccess:
         case Outcome::kEmpty:
-            if (!call.response.ok() || call.response->status >= 300) {
+            if (!is_success(call.response)) {
                 return std::nullopt;  // emptiness that an error told of
             }
             return call.told ? at_price(call.spec, call.price, *call.told) : call.expected;
@@ -19,6 +26,8 @@ std::optional<Cost> charge_for(const EndedCall& call) {
         case Outcome::kTimeout:
         case Outcome::kCancelled:
             return never_left(call.response) ? std::nullopt : std::optional(call.expected);
+        case Outcome::kBlocked:  // in place of an answer that the provider may have given
+            return is_success(call.response) ? std::optional(call.expected) : std::nullopt;
         case Outcome::kRateLimited:
         case Outcome::kAuthFailed:
         case Outcome::kQuotaExhausted:
@@ -26,7 +35,6 @@ std::optional<Cost> charge_for(const EndedCall& call) {
         case Outcome::kConnectError:
         case Outcome::kServerError:
         case Outcome::kBadRequest:
-        case Outcome::kBlocked:
         case Outcome::kSkippedCircuit:
         case Outcome::kSkippedNoKey:
         case Outcome::kSkippedCapability:

@@ -24,8 +24,9 @@ struct EndedCall {
     Cost expected;                    // what was reserved for it
 };
 
-// Nothing when the provider charges nothing. An answer is paid for, one that nobody could read too.
-// Who gave up waiting can't know, so that counts as paid.
+// Nothing when the provider charges nothing: what it refuses or fails in words of its own, and what
+// can't have reached it. An answer is paid for, one that nobody could read too. Who gave up waiting
+// or lost the connection can't know, so that counts as paid.
 std::optional<Cost> charge_for(const EndedCall& call);
 
 }  // namespace sluice::web

@@ -220,7 +220,7 @@ FakeAnswer Network::choose(Call& call, const io::ClientRequest& request) {
         return line(call);
     }
     if (dice - mood.spoken < mood.broken) {
-        return break_off();
+        return break_off(call);
     }
     return random_.below(2) == 0 ? lie(call) : busy(call);
 }
@@ -283,7 +283,7 @@ FakeAnswer Network::line(Call& call) {
     return answer;
 }
 
-FakeAnswer Network::break_off() {
+FakeAnswer Network::break_off(Call& call) {
     FakeAnswer answer;
     answer.delay = delay();
     switch (random_.below(4)) {
@@ -293,8 +293,12 @@ FakeAnswer Network::break_off() {
         case 1:
             answer.error = Error{Code::kPayloadTooLarge, Blame::kProvider, "too much", {}};
             break;
+        case 2:
+            answer.error = Error{Code::kUpstreamFailed, Blame::kProvider, "connection reset", {}};
+            break;
         default:
-            answer.error = Error{Code::kUnavailable, Blame::kProvider, "connection reset", {}};
+            call.is_unreachable = true;
+            answer.error = Error{Code::kUnavailable, Blame::kProvider, "nobody listens", {}};
     }
     return answer;
 }
@@ -366,10 +370,17 @@ FakeAnswer Network::lie(Call& call) {
     return answer;
 }
 
+// Who did not wait for the answer, or lost it on the way, may have to pay for it all the same.
+bool Network::is_paid(const Call& call, CallEnd end) {
+    if (end == CallEnd::kFailed) {
+        return !call.is_unreachable;
+    }
+    const bool is_spoilt = call.effect == Effect::kProvider && call.status < 300;
+    return end != CallEnd::kAnswered || !call.effect || is_spoilt;
+}
+
 void Network::ended(const Call& call, CallEnd end) {
-    // Who did not wait for the answer may have to pay for it all the same.
-    const bool is_paid = end == CallEnd::kAnswered ? !call.effect : end != CallEnd::kFailed;
-    observers_.purses.end_call(call.payment, is_paid);
+    observers_.purses.end_call(call.payment, is_paid(call, end));
     if (call.key != nullptr) {
         observers_.keys.end_call(*call.key);
     }

@@ -71,8 +71,9 @@ class Network {
         web::Cost charge = {};  // at the list price, if it is answered
         Payment payment = {};
         Question* question = nullptr;
-        bool is_short = false;  // it was given too little time to say anything by running out
-        int status = 0;         // of its answer
+        bool is_short = false;        // it was given too little time to say anything by running out
+        bool is_unreachable = false;  // nothing of it arrived
+        int status = 0;               // of its answer
         std::optional<web::Effect> effect = {};  // the same; nothing: results
         web::Outcome outcome = web::Outcome::kSuccess;
         web::Reach reach = web::Reach::kKey;
@@ -85,10 +86,11 @@ class Network {
     test::FakeAnswer choose(Call& call, const io::ClientRequest& request);
     test::FakeAnswer results(Call& call, const io::ClientRequest& request);
     test::FakeAnswer line(Call& call);
-    test::FakeAnswer break_off();
+    test::FakeAnswer break_off(Call& call);
     test::FakeAnswer busy(Call& call);
     test::FakeAnswer lie(Call& call);
     Duration delay();
+    static bool is_paid(const Call& call, test::CallEnd end);
     void ended(const Call& call, test::CallEnd end);
     void follow(const Call& call);
     void tell_key(const Call& call);

@@ -58,27 +58,27 @@ TEST_F(HttpClientTest, TurnsEveryMisbehaviourIntoAnError) {
         many_headers.emplace_back("X-H" + std::to_string(i), "v");
     }
     const FailureCase cases[] = {
-        {"closes without an answer", Scripted::doing(Act::kClose), Code::kUnavailable},
-        {"resets", Scripted::doing(Act::kReset), Code::kUnavailable},
-        {"talks nonsense", Scripted::raw("SSH-2.0-OpenSSH_9.2\r\n"), Code::kUnavailable},
-        {"sends only a body", Scripted::raw("{\"organic\":[]}"), Code::kUnavailable},
-        {"has a broken status line", Scripted::raw("HTTP/1.1 OK\r\n\r\n"), Code::kUnavailable},
+        {"closes without an answer", Scripted::doing(Act::kClose), Code::kUpstreamFailed},
+        {"resets", Scripted::doing(Act::kReset), Code::kUpstreamFailed},
+        {"talks nonsense", Scripted::raw("SSH-2.0-OpenSSH_9.2\r\n"), Code::kUpstreamFailed},
+        {"sends only a body", Scripted::raw("{\"organic\":[]}"), Code::kUpstreamFailed},
+        {"has a broken status line", Scripted::raw("HTTP/1.1 OK\r\n\r\n"), Code::kUpstreamFailed},
         {"has a broken length", Scripted::raw("HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\nxx"),
-         Code::kUnavailable},
+         Code::kUpstreamFailed},
         {"has a broken chunk",
          Scripted::raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nxx\r\n"),
-         Code::kUnavailable},
-        {"is cut off in the status line", cut(8), Code::kUnavailable},
-        {"is cut off in the body", cut(500), Code::kUnavailable},
-        {"declares more than it sends", declaring(100, "short"), Code::kUnavailable},
+         Code::kUpstreamFailed},
+        {"is cut off in the status line", cut(8), Code::kUpstreamFailed},
+        {"is cut off in the body", cut(500), Code::kUpstreamFailed},
+        {"declares more than it sends", declaring(100, "short"), Code::kUpstreamFailed},
         {"ends before the last chunk",
          Scripted::raw("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"),
-         Code::kUnavailable},
+         Code::kUpstreamFailed},
         {"has a broken gzip body",
          with_headers({{"Content-Encoding", "gzip"}}, "this is not gzip at all"),
-         Code::kUnavailable},
+         Code::kUpstreamFailed},
         {"has an unknown encoding", with_headers({{"Content-Encoding", "rot13"}}, "grkg"),
-         Code::kUnavailable},
+         Code::kUpstreamFailed},
         {"is a gzip bomb", Scripted::gzip_bomb(64 * kMiB), Code::kPayloadTooLarge},
         {"never ends", Scripted::doing(Act::kEndless), Code::kPayloadTooLarge},
         {"declares a gigabyte", declaring(1024 * kMiB, "x"), Code::kPayloadTooLarge},
@@ -505,7 +505,7 @@ TEST_F(HttpClientTest, ReportsAnUpstreamThatHangsUp) {
     upstream_.close_on_accept(1);
     const auto result = get(upstream_.url());
     ASSERT_FALSE(result.ok());
-    EXPECT_EQ(result.error().code, Code::kUnavailable);
+    EXPECT_EQ(result.error().code, Code::kUpstreamFailed);
     EXPECT_TRUE(get(upstream_.url()).ok());
 }
 

@@ -82,8 +82,9 @@ std::optional<Error> error_of_row(const JsonValue& row) {
     if (name.empty()) {
         return std::nullopt;
     }
-    for (const Code code : {Code::kTimeout, Code::kDeadlineExceeded, Code::kPayloadTooLarge,
-                            Code::kCancelled, Code::kUnavailable, Code::kInternal}) {
+    for (const Code code :
+         {Code::kTimeout, Code::kDeadlineExceeded, Code::kPayloadTooLarge, Code::kCancelled,
+          Code::kUnavailable, Code::kUpstreamFailed, Code::kInternal}) {
         if (to_string(code) == name) {
             return Error{code, Blame::kProvider, "could not\nconnect", Millis(5)};
         }

@@ -306,6 +306,37 @@ TEST_F(MoneyTest, WhatMayHaveBeenServedIsPaid) {
     EXPECT_EQ(open(), 0);
 }
 
+// What a call comes to that got no answer to read: it is free only where nothing can have arrived,
+// or where something in front of the provider refused it.
+TEST_F(MoneyTest, AnAnswerThatIsLostOnTheWayIsPaid) {
+    struct Case {
+        std::optional<Error> error;
+        int status;
+        std::string_view outcome;
+        std::int64_t calls;
+    };
+    const Error broken{Code::kUpstreamFailed, Blame::kProvider, "the answer was cut off", {}};
+    const Error large{Code::kPayloadTooLarge, Blame::kProvider, "too large", {}};
+    const Error refused{Code::kUnavailable, Blame::kProvider, "refused", {}};
+    for (const Case& c : {Case{broken, 0, "unparseable", 1}, Case{large, 0, "unparseable", 1},
+                          Case{refused, 0, "connect_error", 0}, Case{{}, 200, "blocked", 1},
+                          Case{{}, 403, "blocked", 0}}) {
+        SCOPED_TRACE(std::string(c.outcome) + std::to_string(c.status));
+        with({});
+        h->http.set_responder([&c](const io::ClientRequest& request) {
+            test::FakeAnswer answer = test::ok_answer(request);
+            if (is_serper(request)) {
+                answer = test::status_answer(c.status, "<html>");
+                answer.error = c.error;
+            }
+            return answer;
+        });
+        const SearchReply reply = search("a");
+        EXPECT_EQ(trail(served(reply).attempts).front(), "serper:" + std::string(c.outcome));
+        EXPECT_EQ(spent("serper").calls, c.calls);
+    }
+}
+
 // Who leaves while the call is being written down has not spent anything yet: nothing is sent, and
 // the money, the key and the turn are given back.
 TEST_F(MoneyTest, WhoLeavesBeforeTheCallIsSentPaysNothing) {
