@@ -28,6 +28,7 @@
 #include "web/keys.h"
 #include "web/provider.h"
 #include "web/search.h"
+#include "web/shared_answers.h"
 
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
@@ -186,7 +187,8 @@ struct Gateway::Parts {
     std::unique_ptr<web::KeyWatch> key_watch;
     std::size_t key_count = 0;
     std::vector<std::string> lanes_without_key;
-    std::unique_ptr<io::RedisClient> redis;  // null: nothing is shared
+    std::unique_ptr<io::RedisClient> redis;      // null: nothing is shared
+    std::unique_ptr<web::SharedAnswers> shared;  // null with it
     std::unique_ptr<web::Search> search;
     std::unique_ptr<web::KeyTrial> key_trial;
     std::unique_ptr<web::KeyAdmin> key_admin;
@@ -242,6 +244,7 @@ Status Gateway::Parts::open_redis() {
     }
     redis = std::make_unique<io::RedisClient>(control.get_executor(), config.redis, std::move(tls),
                                               clock, random, log, metrics);
+    shared = std::make_unique<web::SharedAnswers>(*redis, clock, random, log, metrics);
     return {};
 }
 
@@ -292,7 +295,7 @@ void Gateway::Parts::build_services() {
         std::vector<std::string>(providers.begin(), providers.end()), *spend_store, clock, log,
         metrics);
     search = std::make_unique<web::Search>(control.get_executor(), config.web, *access, *budgets,
-                                           keys, *upstreams, clock, log, metrics, redis.get());
+                                           keys, *upstreams, clock, log, metrics, shared.get());
     key_trial = std::make_unique<web::KeyTrial>(keys, *budgets, search->providers(), *upstreams,
                                                 clock, [this] { return search->config(); });
     key_admin = std::make_unique<web::KeyAdmin>(control.get_executor(), *key_file.store, *key_watch,

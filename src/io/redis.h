@@ -89,6 +89,7 @@ class RedisClient {
 
     bool is_up() const { return connection_ && connection_->is_ready(); }
     const RedisConfig& config() const { return config_; }
+    const Executor& executor() const { return executor_; }
 
     struct View {
         bool is_up = false;

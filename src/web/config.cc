@@ -106,6 +106,12 @@ CacheConfig CacheConfig::read(ConfigReader in) {
                 "whether what a provider answered is kept for other searches that ask it the same; "
                 "takes a quarter of max_bytes and of max_entries"},
                c.provider_results_enabled);
+    in.duration({"lock_ttl_s",
+                 "how long a replica that died keeps others from asking what it was asking; while "
+                 "it lives it renews that. At most a third of the lane's deadline",
+                 {},
+                 false},
+                c.lock_ttl, 100ms, 1min);
     in.integer({"max_unattended",
                 "searches at once that finish a call under way although every caller has left, so "
                 "that what is paid for is kept; they keep their place in the lane"},

@@ -29,6 +29,7 @@ struct CacheConfig {
     bool provider_results_enabled = true;  // keep what providers answered, beneath the answers
 
     std::size_t compress_over_bytes = 16 * 1024;  // finished answers that are larger
+    Millis lock_ttl{3'000};  // how long a replica that dies keeps the others waiting
     // Searches whose callers have all left that may finish what is paid for, to be kept.
     std::size_t max_unattended = 8;
 

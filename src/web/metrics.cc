@@ -13,6 +13,21 @@ const MetricSpec kCacheEvents{
     "everybody who waited had left), too_large (for the whole cache).",
     {"event"}};
 
+const MetricSpec kSharedCacheEvents{
+    MetricType::kCounter,
+    "sluice_web_shared_cache_events_total",
+    "What happens at the answers that replicas share: found, absent, store, too_large, unreadable "
+    "(passed over), failed (Redis did not do it).",
+    {"event"}};
+
+const MetricSpec kSharedTurns{
+    MetricType::kCounter,
+    "sluice_web_shared_turns_total",
+    "Searches that asked whether it is for this replica to ask the providers: won (it is), held "
+    "(another one does, counted each time that is looked), warned (another one just failed), "
+    "unusable (Redis could not say), lost (a turn that was won went to somebody else).",
+    {"outcome"}};
+
 const MetricSpec kKeyPenalised{
     MetricType::kCounter,
     "gateway_key_penalised_total",
@@ -156,6 +171,8 @@ const MetricSpec kResultCacheEntries{
 
 std::vector<const MetricSpec*> web_metrics() {
     return {&kCacheEvents,
+            &kSharedCacheEvents,
+            &kSharedTurns,
             &kKeyPenalised,
             &kSchedulerShed,
             &kProviderLatency,

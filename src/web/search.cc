@@ -48,9 +48,6 @@ struct Search::Counters {
 
 namespace {
 
-// It is tried again within seconds.
-constexpr Millis kRetryWithoutRedis{1'000};
-
 std::size_t index_of(Lane lane) {
     return static_cast<std::size_t>(lane);
 }
@@ -81,12 +78,6 @@ CacheNote note_of(const Found& found, CacheNote note, const CacheConfig& cache, 
     return note;
 }
 
-Error redis_is_away() {
-    return Error{Code::kUnavailable, Blame::kGateway,
-                 "redis is required and can't be used; searches go on when it is back",
-                 kRetryWithoutRedis};
-}
-
 // Nothing, beside a failure, may be a mistake. Results are results, whoever is missing.
 bool is_worth_keeping(const Found& found) {
     return !found.degraded || !found.answer->hits().empty() || found.answer->answer();
@@ -111,12 +102,17 @@ bool can_search(const WebConfig& config, KeyPool& keys) {
     return false;
 }
 
-// Whether a search failed, and somebody was not asked since its payer's own budget was gone.
+// Whether somebody was not asked since the payer's own budget was gone.
+bool lacked_payers_money(const Failure& failure) {
+    return std::ranges::any_of(failure.attempts, [](const Attempt& attempt) {
+        return attempt.gap && attempt.gap->purse == access::Purse::kToken;
+    });
+}
+
+// Whether a search failed, and that was among the reasons.
 bool lacked_payers_money(const Result<std::shared_ptr<const StrategyResult>>& landed) {
     const auto* failure = landed.ok() ? std::get_if<Failure>(landed->get()) : nullptr;
-    return failure != nullptr && std::ranges::any_of(failure->attempts, [](const Attempt& attempt) {
-               return attempt.gap && attempt.gap->purse == access::Purse::kToken;
-           });
+    return failure != nullptr && lacked_payers_money(*failure);
 }
 
 // What was cleared from a cache, on the control loop, with a turn for others after each piece.
@@ -133,7 +129,7 @@ void destroy_in_pieces(Executor control, Cleared cleared) {
 
 Search::Search(Executor control, WebConfig config, access::Access& access, access::Budgets& budgets,
                KeyPool& keys, io::HttpClient& http, Clock& clock, const obs::Log& log,
-               obs::Metrics& metrics, io::RedisClient* redis)
+               obs::Metrics& metrics, SharedAnswers* shared)
     : control_(control),
       config_(std::make_shared<const WebConfig>(std::move(config))),
       access_(access),
@@ -155,7 +151,7 @@ Search::Search(Executor control, WebConfig config, access::Access& access, acces
                         log_.error("search_failed", {{"exception", exception_type(error)}});
                     }),
       flights_(flight_tasks_, clock, flight_limits(config_.get()->cache)),
-      redis_(redis) {
+      shared_(shared) {
     log_notices(*config_.get(), log_);
 }
 
@@ -178,19 +174,12 @@ SearchStart Search::answer(SearchRequest request, const access::Credentials& cre
     if (request.cache == CacheMode::kUse || request.cache == CacheMode::kOnly) {
         auto cached = cache_.find(key, context.started);
         if (cached && cached->fresh()) {
-            counters_->hit.add();
-            counters_->fresh[index_of(request.lane)].add();
-            Served served;
-            served.note = note_of(*cached, CacheFate::kHit);
-            served.degraded = cached->answer->is_degraded();
-            served.answer = std::move(cached->answer);
-            served.cached = true;
-            return SearchReply(std::move(served));
+            return serve_hit(request.lane, *std::move(cached));
         }
         counters_->miss.add();
         fate = cached ? CacheFate::kStale : CacheFate::kMiss;
     }
-    if (request.cache == CacheMode::kOnly) {
+    if (request.cache == CacheMode::kOnly && shared_ == nullptr) {
         return SearchReply(not_cached(request.lane));
     }
     request.payer = access::payer_of(*std::move(caller));
@@ -198,7 +187,21 @@ SearchStart Search::answer(SearchRequest request, const access::Credentials& cre
     const Instant deadline =
         context.started + config_.get()->lanes.lane(kind_of(request.lane)).deadline;
     Missed missed{std::make_shared<const SearchRequest>(std::move(request)), key, deadline, fate};
+    if (missed.request->cache == CacheMode::kOnly) {
+        return run_on(control_, find_shared(std::move(missed)));
+    }
     return run_on(control_, miss(std::move(missed)));
+}
+
+SearchReply Search::serve_hit(Lane lane, AnswerCache::Cached cached) {
+    counters_->hit.add();
+    counters_->fresh[index_of(lane)].add();
+    Served served;
+    served.note = note_of(cached, CacheFate::kHit);
+    served.degraded = cached.answer->is_degraded();
+    served.answer = std::move(cached.answer);
+    served.cached = true;
+    return served;
 }
 
 Failure Search::not_cached(Lane lane) {
@@ -245,21 +248,7 @@ Task<SearchReply> Search::miss(Missed missed) {
     if (!landed.ok()) {
         failure.error = std::move(landed).error();
     } else if (const auto* found = std::get_if<Found>(landed->get())) {
-        if (found->degraded) {
-            count(lane, "degraded");
-            degraded_log_.degraded(lane);
-        } else {
-            counters_->live[index_of(lane)].add();
-        }
-        Served served;
-        served.answer = found->answer;
-        served.degraded = found->degraded;
-        if (missed.request->trace) {
-            served.attempts = found->attempts;
-        }
-        served.queued = found->queued;
-        served.note = note_of(*found, note, config_.get()->cache, asked, clock_.now());
-        co_return SearchReply(std::move(served));
+        co_return serve_found(missed, *found, note, asked);
     } else {
         failure = std::get<Failure>(*landed.value());
     }
@@ -267,7 +256,13 @@ Task<SearchReply> Search::miss(Missed missed) {
     // The last resort. Not for what the caller got wrong: an old answer would hide that.
     const bool callers_fault = failure.error.blame == Blame::kCaller;
     if (!callers_fault && !bypass) {
-        if (auto cached = cache_.find(missed.key, clock_.now())) {
+        auto cached = cache_.find(missed.key, clock_.now());
+        if (!cached && shared_ != nullptr) {
+            const SharedAnswers::Kept kept =
+                co_await shared_->find(missed.key, *missed.request, missed.deadline);
+            cached = remember(missed, kept);
+        }
+        if (cached) {
             co_return serve_kept(missed, *std::move(cached), std::move(failure));
         }
     }
@@ -277,9 +272,41 @@ Task<SearchReply> Search::miss(Missed missed) {
     co_return SearchReply(std::move(failure));
 }
 
+SearchReply Search::serve_found(const Missed& missed, const Found& found, CacheNote note,
+                                Instant asked) {
+    const Lane lane = missed.request->lane;
+    Served served;
+    served.answer = found.answer;
+    served.degraded = found.degraded;
+    if (missed.request->trace) {
+        served.attempts = found.attempts;
+    }
+    served.queued = found.queued;
+    served.note = note_of(found, note, config_.get()->cache, asked, clock_.now());
+    // Another replica had it before this was asked, or searched for both.
+    served.cached = found.shared && served.note.from_past;
+    if (found.shared && !served.cached) {
+        served.note.collapsed = true;
+    }
+    if (served.cached) {
+        served.note.fate = CacheFate::kHit;
+        served.note.stored = false;
+        counters_->hit.add();
+        counters_->fresh[index_of(lane)].add();
+    } else if (found.degraded) {
+        count(lane, "degraded");
+        degraded_log_.degraded(lane);
+    } else {
+        counters_->live[index_of(lane)].add();
+    }
+    return served;
+}
+
 Task<Result<Search::SharedResult>> Search::share(const Missed& missed, FlightKey key) {
-    const auto work = [this, &missed](std::shared_ptr<guard::Stake> stake) {
-        return fly(missed, std::move(stake));
+    // A refresh wants an answer that is newer than what others find for who does not.
+    const bool together = shared_ != nullptr && missed.request->cache != CacheMode::kRefresh;
+    const auto work = [this, &missed, together](std::shared_ptr<guard::Stake> stake) {
+        return together ? fly_shared(missed, std::move(stake)) : fly(missed, std::move(stake));
     };
     return flights_.run(std::move(key), missed.deadline, work);
 }
@@ -309,28 +336,34 @@ SearchReply Search::serve_kept(const Missed& missed, AnswerCache::Cached cached,
     return served;
 }
 
-Task<Result<Search::SharedResult>> Search::fly(Missed missed, std::shared_ptr<guard::Stake> stake) {
+Search::SharedResult Search::shed(const Missed& missed, Instant arrived, Error error) {
+    if (error.code != Code::kCancelled) {  // who leaves the queue was not turned away
+        counters_->shed[index_of(missed.request->lane)].add();
+    }
+    Failure failure;
+    failure.queued = std::chrono::ceil<Millis>(clock_.now() - arrived);
+    failure.error = std::move(error);
+    return std::make_shared<const StrategyResult>(std::move(failure));
+}
+
+Task<Result<Search::SharedResult>> Search::fly(Missed missed, std::shared_ptr<guard::Stake> stake,
+                                               std::unique_ptr<SharedTurn> turn,
+                                               std::optional<guard::LaneTicket> ticket) {
     // What is in force now is in force to the end of this flight.
     const std::shared_ptr<const WebConfig> config = config_.get();
     const std::shared_ptr<const SearchRequest>& request = missed.request;
     // A place in the lane, for the whole of the work.
-    const Instant arrived = clock_.now();
-    Result<guard::LaneTicket> ticket =
-        co_await lanes_.enter(kind_of(request->lane), missed.deadline);
-    if (!ticket.ok()) {
-        if (ticket.error().code != Code::kCancelled) {  // who leaves the queue was not turned away
-            counters_->shed[index_of(request->lane)].add();
+    if (!ticket) {
+        const Instant arrived = clock_.now();
+        Result<guard::LaneTicket> entered =
+            co_await lanes_.enter(kind_of(request->lane), missed.deadline);
+        if (!entered.ok()) {
+            co_return shed(missed, arrived, std::move(entered).error());
         }
-        Failure shed;
-        shed.queued = std::chrono::ceil<Millis>(clock_.now() - arrived);
-        shed.error = std::move(ticket).error();
-        co_return std::make_shared<const StrategyResult>(std::move(shed));
+        ticket.emplace(*std::move(entered));
     }
-    // Ends a little before those who wait give up, so that what was tried reaches them.
-    const Duration left = std::max<Duration>(missed.deadline - clock_.now(), Duration{});
-    const Instant work_until = missed.deadline - std::min<Duration>(kReplyMargin, left / 10);
     SearchWork work(call_, results_, providers_, hedges_, flight_tasks_, clock_, config, request,
-                    work_until, stake);
+                    work_until(missed), stake);
     work.fallback = fallback_of(missed);
     StrategyResult result = co_await run_strategy(work);
     std::visit([&](auto& end) { end.queued = std::chrono::ceil<Millis>(ticket->waited()); },
@@ -342,12 +375,30 @@ Task<Result<Search::SharedResult>> Search::fly(Missed missed, std::shared_ptr<gu
     }
     if (found != nullptr && stake != nullptr && is_worth_keeping(*found)) {
         found->answer->prepare_to_keep(missed.key, config->cache.compress_over_bytes);
+        // Written before a door can render the answer, which may end its fields.
+        std::optional<SharedAnswers::Draft> draft;
+        if (shared_ != nullptr) {
+            draft = draft_of(*found->answer, config->cache);
+        }
         found->stored = cache_.publish(missed.key, found->answer, config->cache, clock_.now());
         if (found->stored && !stake->is_attended()) {
             counters_->salvaged.add();
         }
+        if (draft) {
+            co_await shared_->publish(missed.key, *std::move(draft));
+        }
+    }
+    const auto* failure = std::get_if<Failure>(&result);
+    if (turn && failure != nullptr && !lacked_payers_money(*failure)) {
+        turn->fail(failure->error);
     }
     co_return std::make_shared<const StrategyResult>(std::move(result));
+}
+
+// A little before those who wait give up, so that what was tried reaches them.
+Instant Search::work_until(const Missed& missed) const {
+    const Duration left = std::max<Duration>(missed.deadline - clock_.now(), Duration{});
+    return missed.deadline - std::min<Duration>(kReplyMargin, left / 10);
 }
 
 Fallback Search::fallback_of(const Missed& missed) {
@@ -444,8 +495,8 @@ Task<Search::Overview> Search::gather() {
     overview.flights = flights_.stats().flights;
     overview.fast = lanes_.stats(guard::LaneKind::kFast);
     overview.deep = lanes_.stats(guard::LaneKind::kDeep);
-    if (redis_ != nullptr) {
-        overview.redis = {redis_->view(), redis_->config().required};
+    if (shared_ != nullptr) {
+        overview.redis = {shared_->redis().view(), shared_->redis().config().required};
     }
     co_return overview;
 }
@@ -459,10 +510,6 @@ Task<Search::Readiness> Search::look_for_readiness() {
     readiness.can_search = can_search(*config_.get(), keys_);
     readiness.lacks_redis = lacks_redis();
     co_return readiness;
-}
-
-bool Search::lacks_redis() const {
-    return redis_ != nullptr && redis_->config().required && !redis_->is_up();
 }
 
 void Search::count(Lane lane, std::string_view outcome) {

@@ -27,6 +27,8 @@
 #include "web/keys.h"
 #include "web/provider_state.h"
 #include "web/result_cache.h"
+#include "web/shared_answers.h"
+#include "web/shared_turn.h"
 #include "web/strategy.h"
 #include "web/types.h"
 
@@ -59,11 +61,11 @@ class Search {
     static constexpr std::size_t kDestroyedPerTurn = 256;
 
     // Everything passed by reference outlives it. `control` is the executor of the control loop:
-    // the one thread that flights, lanes, keys, the HTTP client and Redis belong to. `redis` is
+    // the one thread that flights, lanes, keys, the HTTP client and Redis belong to. `shared` is
     // null where nothing is shared with other replicas.
     Search(Executor control, WebConfig config, access::Access& access, access::Budgets& budgets,
            KeyPool& keys, io::HttpClient& http, Clock& clock, const obs::Log& log,
-           obs::Metrics& metrics, io::RedisClient* redis = nullptr);
+           obs::Metrics& metrics, SharedAnswers* shared = nullptr);
     ~Search();
 
     // Any thread. The views in `credentials` are read before this returns. A Failure carries what
@@ -92,6 +94,11 @@ class Search {
     // Any thread. Forgets every cached answer and every kept result: 20 ms for a million of them,
     // which are destroyed afterwards, on the control loop and in pieces.
     Purged purge_cache();
+
+    // Any thread. Whether there is a cache that replicas share, and its purge: false when it could
+    // not be told. Before purge_cache(), which would be filled again from it.
+    bool shares() const { return shared_ != nullptr; }
+    Task<bool> purge_shared();
 
     // Control loop. Every few seconds drops what is over from the caches, where nobody asks for it
     // and nothing is written any more. Runs until it is cancelled.
@@ -171,8 +178,26 @@ class Search {
 
     Task<SearchReply> miss(Missed missed);
     Task<Result<SharedResult>> share(const Missed& missed, FlightKey key);
-    // `stake` is null for a search that nobody shares.
-    Task<Result<SharedResult>> fly(Missed missed, std::shared_ptr<guard::Stake> stake);
+    // `stake` is null for a search that nobody shares. `turn` is what keeps other replicas from the
+    // same, if they are kept from it. Without `ticket` it takes one.
+    Task<Result<SharedResult>> fly(Missed missed, std::shared_ptr<guard::Stake> stake,
+                                   std::unique_ptr<SharedTurn> turn = nullptr,
+                                   std::optional<guard::LaneTicket> ticket = std::nullopt);
+    // The same for a search that replicas share: looks what they have found, and flies only when
+    // none of them does.
+    Task<Result<SharedResult>> fly_shared(Missed missed, std::shared_ptr<guard::Stake> stake);
+    Instant work_until(const Missed& missed) const;
+    std::optional<SharedAnswers::Draft> draft_of(const SearchAnswer& answer,
+                                                 const CacheConfig& cache);
+    SharedResult shed(const Missed& missed, Instant arrived, Error error);
+    SharedResult arrive(const Missed& missed, const SharedAnswers::Kept& kept);
+    std::optional<AnswerCache::Cached> remember(const Missed& missed,
+                                                const SharedAnswers::Kept& kept);
+    Task<SearchReply> find_shared(Missed missed);
+    SearchReply serve_found(const Missed& missed, const Found& found, CacheNote note,
+                            Instant asked);
+    SearchReply serve_hit(Lane lane, AnswerCache::Cached cached);
+    Task<bool> purge_answers();
     // What is served should the search fail.
     Fallback fallback_of(const Missed& missed);
     Failure not_cached(Lane lane);
@@ -201,7 +226,7 @@ class Search {
     guard::LaneGate lanes_;
     TaskScope flight_tasks_;
     guard::SingleFlight<FlightKey, SharedResult, FlightKeyHash> flights_;
-    io::RedisClient* const redis_;  // null: there is none
+    SharedAnswers* const shared_;  // null: there are none
 };
 
 }  // namespace sluice::web

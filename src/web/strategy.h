@@ -73,6 +73,7 @@ struct Found {
     bool degraded = false;  // something may be missing that a provider would have given
     Millis queued{};        // waited for a place in the lane
     bool stored = false;    // it is in the answer cache now
+    bool shared = false;    // another replica found it
 };
 
 // A failed strategy still has its trail.

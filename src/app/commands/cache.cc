@@ -32,12 +32,14 @@ int purge(const ConfigOptions& options, bool as_json) {
                     "name its data directory with --data-dir)");
         return 1;
     }
-    if (as_json) {
-        print(answer->body);
-        return answer->status == 200 ? 0 : 1;
-    }
     JsonReader reader;
     const auto body = reader.parse(answer->body);
+    const auto shared = body.ok() ? body->find("shared") : std::nullopt;
+    const bool is_kept_in_redis = shared && shared->as_boolean() == false;
+    if (as_json) {
+        print(answer->body);
+        return answer->status == 200 && !is_kept_in_redis ? 0 : 1;
+    }
     const auto answers = body.ok() ? body->find("purged") : std::nullopt;
     const auto results = body.ok() ? body->find("purged_results") : std::nullopt;
     if (answer->status != 200 || !answers || !results) {
@@ -46,6 +48,10 @@ int purge(const ConfigOptions& options, bool as_json) {
     }
     print("forgot " + counted(*answers, "answer", "answers") + " and " +
           counted(*results, "result of a provider", "results of providers") + "\n");
+    if (is_kept_in_redis) {
+        print_error("redis could not be told: what it keeps is served again when it is back");
+        return 1;
+    }
     return 0;
 }
 

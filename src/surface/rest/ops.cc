@@ -247,11 +247,27 @@ io::HttpReply OpsDoor::openapi(const io::HttpRequest&) {
 }
 
 io::HttpReply OpsDoor::purge_cache(const io::HttpRequest&) {
+    if (search_.shares()) {
+        return purge_both();
+    }
+    return purge_here(std::nullopt);
+}
+
+Task<io::HttpResponse> OpsDoor::purge_both() {
+    // Redis first: what is here would be filled from it again.
+    const bool shared = co_await search_.purge_shared();
+    co_return purge_here(shared);
+}
+
+io::HttpResponse OpsDoor::purge_here(std::optional<bool> shared) {
     std::string body;
     const web::Search::Purged purged = search_.purge_cache();
     JsonWriter json(body);
     json.begin_object();
     json.field("purged", purged.answers).field("purged_results", purged.results);
+    if (shared) {
+        json.field("shared", *shared);
+    }
     json.end_object();
     return json_response(std::move(body));
 }

@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 
 namespace sluice::surface {
@@ -37,7 +38,8 @@ class OpsDoor {
     // Anybody.
     io::HttpReply openapi(const io::HttpRequest& request);
     // The admin socket only, which the router sees to: {"purged": how many answers,
-    // "purged_results": how many answers of providers beneath them}.
+    // "purged_results": how many answers of providers beneath them}; with Redis also "shared":
+    // whether what is kept there is forgotten, too.
     io::HttpReply purge_cache(const io::HttpRequest& request);
 
     // From here on readyz says 503, so that balancers stop sending.
@@ -46,6 +48,8 @@ class OpsDoor {
  private:
     Task<io::HttpResponse> render_readyz(RequestId id);
     Task<io::HttpResponse> render_status();
+    Task<io::HttpResponse> purge_both();
+    io::HttpResponse purge_here(std::optional<bool> shared);
 
     web::Search& search_;
     access::Access& access_;

@@ -1,0 +1,137 @@
+// The part of a search that replicas do together. See fly_shared() in search.h.
+#include "web/cache.h"
+#include "web/search.h"
+#include "web/shared_answers.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::web {
+
+namespace {
+
+constexpr Millis kPurgePatience{5'000};
+
+std::shared_ptr<const StrategyResult> failed_with(Error error) {
+    Failure failure;
+    failure.error = std::move(error);
+    return std::make_shared<const StrategyResult>(std::move(failure));
+}
+
+Error others_took_too_long() {
+    return Error{Code::kDeadlineExceeded, Blame::kGateway,
+                 "the deadline passed while another replica was searching", std::nullopt};
+}
+
+// One that hangs on to its turn leaves time for another try.
+Millis turn_ttl(const WebConfig& config, guard::LaneKind lane) {
+    return std::min(config.cache.lock_ttl, config.lanes.lane(lane).deadline / 3);
+}
+
+}  // namespace
+
+bool Search::lacks_redis() const {
+    return shared_ != nullptr && shared_->redis().config().required && !shared_->redis().is_up();
+}
+
+Task<SearchReply> Search::find_shared(Missed missed) {
+    const SharedAnswers::Kept kept =
+        co_await shared_->find(missed.key, *missed.request, missed.deadline);
+    auto cached = remember(missed, kept);
+    if (cached && cached->fresh()) {
+        co_return serve_hit(missed.request->lane, *std::move(cached));
+    }
+    co_return SearchReply(not_cached(missed.request->lane));
+}
+
+Task<Result<Search::SharedResult>> Search::fly_shared(Missed missed,
+                                                      std::shared_ptr<guard::Stake> stake) {
+    const std::shared_ptr<const WebConfig> config = config_.get();
+    const guard::LaneKind lane = kind_of(missed.request->lane);
+    SharedAnswers::Kept kept = co_await shared_->find(missed.key, *missed.request, missed.deadline);
+    if (const auto cached = remember(missed, kept); cached && cached->fresh()) {
+        co_return arrive(missed, kept);
+    }
+    const Instant arrived = clock_.now();
+    Result<guard::LaneTicket> entered = co_await lanes_.enter(lane, missed.deadline);
+    if (!entered.ok()) {
+        co_return shed(missed, arrived, std::move(entered).error());
+    }
+    std::optional<guard::LaneTicket> ticket = *std::move(entered);
+    const Millis ttl = turn_ttl(*config, lane);
+    const Instant until = work_until(missed);
+    for (std::size_t looks = 0;; ++looks) {
+        SharedAnswers::Entrance entrance =
+            co_await shared_->enter(missed.key, *missed.request, kept.stamp, ttl, until);
+        if (entrance.kept.answer) {
+            kept = std::move(entrance.kept);
+            if (const auto cached = remember(missed, kept); cached && cached->fresh()) {
+                co_return arrive(missed, kept);
+            }
+        }
+        if (kept.answer) {
+            missed.fate = CacheFate::kStale;
+        }
+        if (entrance.result == SharedAnswers::Entrance::Turn::kFailed) {
+            co_return failed_with(std::move(entrance.failure));
+        }
+        if (entrance.result == SharedAnswers::Entrance::Turn::kUnusable &&
+            shared_->redis().config().required) {
+            co_return failed_with(redis_is_away());
+        }
+        if (entrance.result != SharedAnswers::Entrance::Turn::kHeld) {
+            co_return co_await fly(std::move(missed), std::move(stake), std::move(entrance.turn),
+                                   std::move(ticket));
+        }
+        // Another replica asks. Its answer needs no place in a lane here.
+        ticket.reset();
+        const Instant next = clock_.now() + shared_->pause(looks);
+        if (next >= until) {
+            co_return failed_with(others_took_too_long());
+        }
+        co_await clock_.sleep_until(next);
+    }
+}
+
+// What another replica found is kept here, too, and can be served.
+std::optional<AnswerCache::Cached> Search::remember(const Missed& missed,
+                                                    const SharedAnswers::Kept& kept) {
+    if (!kept.answer) {
+        return std::nullopt;
+    }
+    const CacheConfig& cache = config_.get()->cache;
+    const Instant now = clock_.now();
+    kept.answer->prepare_to_keep(missed.key, cache.compress_over_bytes);
+    AnswerCache::Cached cached;
+    cached.age = now - kept.answer->made_at();
+    cached.fresh_for =
+        lifetime_of(*kept.answer, kept.answer->made_at(), cache).fresh_for - cached.age;
+    cached.answer = kept.answer;
+    cache_.publish(missed.key, kept.answer, cache, now);
+    return cached;
+}
+
+std::optional<SharedAnswers::Draft> Search::draft_of(const SearchAnswer& answer,
+                                                     const CacheConfig& cache) {
+    const Instant made_at = answer.made_at() == Instant{} ? clock_.now() : answer.made_at();
+    return shared_->draft(answer, lifetime_of(answer, made_at, cache));
+}
+
+Search::SharedResult Search::arrive(const Missed& missed, const SharedAnswers::Kept& kept) {
+    Found found;
+    found.answer = kept.answer;
+    found.degraded = kept.answer->is_degraded();
+    found.shared = true;
+    found.stored = cache_.peek(missed.key, clock_.now()).has_value();
+    return std::make_shared<const StrategyResult>(std::move(found));
+}
+
+Task<bool> Search::purge_shared() {
+    return run_on(control_, purge_answers());
+}
+
+Task<bool> Search::purge_answers() {
+    return shared_->purge(clock_.now() + kPurgePatience);
+}
+
+}  // namespace sluice::web

@@ -1,0 +1,266 @@
+#include "web/shared_answers.h"
+
+#include "base/hash.h"
+#include "guard/backoff.h"
+#include "web/answer_codec.h"
+#include "web/metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sluice::web {
+
+namespace {
+
+// Changes with every purge; an entry of another one is none.
+constexpr std::string_view kPurgeKey = "sluice:purge";
+
+// KEYS: entry, purge, lock, failure. ARGV: the stamp of the entry that is known, the token to take
+// the turn with (empty: only look), its time to live in ms.
+// Gives: what became of the turn, the entry unless it is known, its time to live, the failure.
+const io::RedisScript& look_script() {
+    static const io::RedisScript script(R"(
+local purge = redis.call('GET', KEYS[2]) or '0'
+local entry, left = false, 0
+local of, stamp = string.match(redis.call('GETRANGE', KEYS[1], 0, 79), '^(%x+):(%x+):')
+if of == purge and stamp ~= ARGV[1] then
+  entry = redis.call('GET', KEYS[1])
+  left = redis.call('PTTL', KEYS[1])
+end
+if ARGV[2] == '' then
+  return {'looked', entry, left, false}
+end
+local failure = redis.call('GET', KEYS[4])
+if failure then
+  return {'failed', entry, left, failure}
+end
+if redis.call('SET', KEYS[3], ARGV[2], 'NX', 'PX', ARGV[3]) then
+  return {'won', entry, left, false}
+end
+return {'held', entry, left, false})");
+    return script;
+}
+
+// KEYS: entry, purge. ARGV: the entry but for its first field, its time to live in ms.
+const io::RedisScript& publish_script() {
+    static const io::RedisScript script(R"(
+local purge = redis.call('GET', KEYS[2]) or '0'
+return redis.call('SET', KEYS[1], purge .. ':' .. ARGV[1], 'PX', ARGV[2]))");
+    return script;
+}
+
+std::string entry_key(const Fingerprint& key) {
+    return "sluice:answer:" + to_hex(key);
+}
+
+// 32 digits: as two of them lead an entry, look_script() reads what they take.
+std::string random_hex(Random& random) {
+    std::array<std::byte, 16> bytes{};
+    random.fill(bytes);
+    return to_hex(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+// An entry is "purge:stamp:age:life:" and the answer. Age (of the answer when the entry was
+// written) and life (of the entry) are in milliseconds.
+struct Entry {
+    std::string_view stamp;
+    Millis age{};
+    Millis life{};
+    std::string_view answer;
+};
+
+std::string_view take_field(std::string_view& text) {
+    const std::size_t colon = text.find(':');
+    const std::string_view field = text.substr(0, colon);
+    text.remove_prefix(colon == std::string_view::npos ? text.size() : colon + 1);
+    return field;
+}
+
+std::optional<Millis> take_millis(std::string_view& text) {
+    constexpr std::int64_t kMost = std::int64_t{400} * 24 * 3600 * 1000;
+    const std::string_view field = take_field(text);
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(field.data(), field.data() + field.size(), number);
+    if (error != std::errc() || end != field.data() + field.size() || number < 0 ||
+        number > kMost) {
+        return std::nullopt;
+    }
+    return Millis(number);
+}
+
+std::optional<Entry> parse_entry(std::string_view text) {
+    Entry entry;
+    take_field(text);
+    entry.stamp = take_field(text);
+    const auto age = take_millis(text);
+    const auto life = take_millis(text);
+    if (!age || !life) {
+        return std::nullopt;
+    }
+    entry.age = *age;
+    entry.life = *life;
+    entry.answer = text;
+    return entry;
+}
+
+// It is tried again within seconds.
+constexpr Millis kRetryWithoutRedis{1'000};
+
+}  // namespace
+
+Error redis_is_away() {
+    return Error{Code::kUnavailable, Blame::kGateway,
+                 "redis is required and can't be used; searches go on when it is back",
+                 kRetryWithoutRedis};
+}
+
+struct SharedAnswers::Counters {
+    explicit Counters(obs::Metrics& metrics)
+        : found(metrics.counter(kSharedCacheEvents, {"found"})),
+          absent(metrics.counter(kSharedCacheEvents, {"absent"})),
+          store(metrics.counter(kSharedCacheEvents, {"store"})),
+          too_large(metrics.counter(kSharedCacheEvents, {"too_large"})),
+          unreadable(metrics.counter(kSharedCacheEvents, {"unreadable"})),
+          failed(metrics.counter(kSharedCacheEvents, {"failed"})),
+          won(metrics.counter(kSharedTurns, {"won"})),
+          held(metrics.counter(kSharedTurns, {"held"})),
+          warned(metrics.counter(kSharedTurns, {"warned"})),
+          unusable(metrics.counter(kSharedTurns, {"unusable"})) {}
+
+    obs::Counter found;
+    obs::Counter absent;
+    obs::Counter store;
+    obs::Counter too_large;
+    obs::Counter unreadable;
+    obs::Counter failed;
+    obs::Counter won;
+    obs::Counter held;
+    obs::Counter warned;
+    obs::Counter unusable;
+};
+
+SharedAnswers::SharedAnswers(io::RedisClient& redis, Clock& clock, Random& random,
+                             const obs::Log& log, obs::Metrics& metrics)
+    : redis_(redis),
+      clock_(clock),
+      random_(random),
+      counters_(std::make_shared<Counters>(metrics)),
+      turns_{redis, clock, log, metrics.counter(kSharedTurns, {"lost"})} {}
+
+Task<SharedAnswers::Kept> SharedAnswers::find(const Fingerprint& key, const SearchRequest& request,
+                                              Instant deadline) {
+    std::vector<std::string> keys{entry_key(key), std::string(kPurgeKey), SharedTurn::lock_key(key),
+                                  SharedTurn::failure_key(key)};
+    std::vector<std::string> arguments{"", "", "0"};
+    const Result<io::RedisReply> reply =
+        co_await redis_.run(look_script(), std::move(keys), std::move(arguments), deadline);
+    if (!reply.ok()) {
+        counters_->failed.add();
+        co_return Kept();
+    }
+    Kept kept = read(*reply, request);
+    (kept.answer ? counters_->found : counters_->absent).add();
+    co_return kept;
+}
+
+Task<SharedAnswers::Entrance> SharedAnswers::enter(const Fingerprint& key,
+                                                   const SearchRequest& request, std::string known,
+                                                   Millis ttl, Instant deadline) {
+    const std::string token = random_hex(random_);
+    std::vector<std::string> keys{entry_key(key), std::string(kPurgeKey), SharedTurn::lock_key(key),
+                                  SharedTurn::failure_key(key)};
+    std::vector<std::string> arguments{std::move(known), token, std::to_string(ttl.count())};
+    const Result<io::RedisReply> reply =
+        co_await redis_.run(look_script(), std::move(keys), std::move(arguments), deadline);
+    Entrance entrance;
+    if (!reply.ok() || reply->elements.size() != 4) {
+        counters_->unusable.add();
+        SharedTurn::withdraw(turns_, key, token, ttl);
+        co_return entrance;
+    }
+    const std::string& result = reply->elements[0].text;
+    if (result == "won") {
+        counters_->won.add();
+        entrance.result = Entrance::Turn::kWon;
+        entrance.turn = std::make_unique<SharedTurn>(turns_, key, token, ttl);
+    } else if (auto failure = SharedTurn::read_failure(reply->elements[3].text)) {
+        counters_->warned.add();
+        entrance.result = Entrance::Turn::kFailed;
+        entrance.failure = *std::move(failure);
+    } else {
+        counters_->held.add();
+        entrance.result = Entrance::Turn::kHeld;
+    }
+    entrance.kept = read(*reply, request);
+    co_return entrance;
+}
+
+SharedAnswers::Kept SharedAnswers::read(const io::RedisReply& reply, const SearchRequest& request) {
+    Kept kept;
+    if (reply.elements.size() != 4 || !reply.elements[1].is_text()) {
+        return kept;
+    }
+    const Millis left(reply.elements[2].integer);
+    const auto entry = parse_entry(reply.elements[1].text);
+    if (entry && left > Millis::zero() && left <= entry->life) {
+        const Instant now = clock_.now();
+        const Instant made_at = now - entry->age - (entry->life - left);
+        kept.answer = decode_answer(entry->answer, request, made_at, now + left);
+        kept.stamp = entry->stamp;
+    }
+    if (!kept.answer) {
+        counters_->unreadable.add();
+    }
+    return kept;
+}
+
+std::optional<SharedAnswers::Draft> SharedAnswers::draft(const SearchAnswer& answer,
+                                                         guard::Lifetime lifetime) {
+    const Instant now = clock_.now();
+    const Instant made_at = answer.made_at() == Instant{} ? now : answer.made_at();
+    const Duration age = std::max(now - made_at, Duration{});
+    Draft draft;
+    draft.life = std::chrono::duration_cast<Millis>(lifetime.fresh_for + lifetime.stale_for - age);
+    if (draft.life <= Millis::zero()) {
+        return std::nullopt;
+    }
+    draft.entry = random_hex(random_) + ":" +
+                  std::to_string(std::chrono::duration_cast<Millis>(age).count()) + ":" +
+                  std::to_string(draft.life.count()) + ":" + encode_answer(answer);
+    if (draft.entry.size() > kMaxAnswerBytes) {
+        counters_->too_large.add();
+        return std::nullopt;
+    }
+    return draft;
+}
+
+Task<void> SharedAnswers::publish(const Fingerprint& key, Draft draft) {
+    std::vector<std::string> keys{entry_key(key), std::string(kPurgeKey)};
+    std::vector<std::string> arguments{std::move(draft.entry), std::to_string(draft.life.count())};
+    const Result<io::RedisReply> reply = co_await redis_.run(publish_script(), std::move(keys),
+                                                             std::move(arguments), Instant::max());
+    (reply.ok() ? counters_->store : counters_->failed).add();
+}
+
+Duration SharedAnswers::pause(std::size_t looks) {
+    constexpr Millis kLeast{5};
+    guard::BackoffConfig config;
+    config.base = Millis(20);
+    config.cap = Millis(200);
+    config.jitter = guard::Jitter::kFull;
+    return kLeast + guard::backoff_delay(config, looks, random_, std::nullopt);
+}
+
+Task<bool> SharedAnswers::purge(Instant deadline) {
+    std::vector<std::string> words{"SET", std::string(kPurgeKey), random_hex(random_)};
+    const Result<io::RedisReply> reply = co_await redis_.command(std::move(words), deadline);
+    co_return reply.ok();
+}
+
+}  // namespace sluice::web

@@ -1,0 +1,95 @@
+// What replicas share of searches, in Redis: answers, fresh and stale, and whose turn it is to ask
+// the providers. Nothing here goes by a clock of ours across processes: ages and turns are counted
+// by Redis.
+#pragma once
+
+#include "base/clock.h"
+#include "base/random.h"
+#include "base/result.h"
+#include "base/task.h"
+#include "guard/ttl_cache.h"
+#include "io/redis.h"
+#include "obs/log.h"
+#include "obs/metrics.h"
+#include "web/fingerprint.h"
+#include "web/shared_turn.h"
+#include "web/types.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace sluice::web {
+
+// What a search fails with while Redis is required and can't be used.
+Error redis_is_away();
+
+// Belongs to the control loop.
+class SharedAnswers {
+ public:
+    // A larger answer is not shared.
+    static constexpr std::size_t kMaxAnswerBytes = 1024 * 1024;
+
+    // References outlive it.
+    SharedAnswers(io::RedisClient& redis, Clock& clock, Random& random, const obs::Log& log,
+                  obs::Metrics& metrics);
+
+    // An answer that another replica may have left; null: there is none.
+    struct Kept {
+        std::shared_ptr<SearchAnswer> answer;  // with made_at() and keep_until() set
+        std::string stamp;                     // of this very entry
+    };
+
+    // The answer to `request`, whose fingerprint is `key`. Whatever goes wrong is no answer.
+    Task<Kept> find(const Fingerprint& key, const SearchRequest& request, Instant deadline);
+
+    // Whether this process is the one to ask the providers.
+    struct Entrance {
+        enum class Turn : std::uint8_t {
+            kWon,       // yes: `turn` is ours until it is destroyed
+            kHeld,      // no, somebody else is
+            kFailed,    // somebody else just tried in vain: `failure` says what came of it
+            kUnusable,  // Redis can't say
+        };
+        Turn result = Turn::kUnusable;
+        std::unique_ptr<SharedTurn> turn;
+        Error failure;
+        Kept kept;  // of another stamp than the one that is known, whatever the result
+    };
+    // Takes the turn if nobody has it, for `ttl` and then for as long as it is renewed.
+    Task<Entrance> enter(const Fingerprint& key, const SearchRequest& request, std::string known,
+                         Millis ttl, Instant deadline);
+
+    // An answer as it is left for others.
+    struct Draft {
+        std::string entry;
+        Millis life{};
+    };
+    // Of an answer that nobody else has yet, for `lifetime` from when its provider gave it. Nothing
+    // when it is not to be shared.
+    std::optional<Draft> draft(const SearchAnswer& answer, guard::Lifetime lifetime);
+    // Ends when Redis has it, or will not.
+    Task<void> publish(const Fingerprint& key, Draft draft);
+
+    const io::RedisClient& redis() const { return redis_; }
+    // How long to wait before look number `looks`, from 0, whether another replica has found
+    // something. Not until the same moment as all the others who look.
+    Duration pause(std::size_t looks);
+
+    // From here on every answer that is there now is none. False: Redis could not be told.
+    Task<bool> purge(Instant deadline);
+
+ private:
+    struct Counters;
+    Kept read(const io::RedisReply& reply, const SearchRequest& request);
+
+    io::RedisClient& redis_;
+    Clock& clock_;
+    Random& random_;
+    std::shared_ptr<Counters> counters_;
+    SharedTurn::Surroundings turns_;
+};
+
+}  // namespace sluice::web

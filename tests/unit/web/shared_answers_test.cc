@@ -1,0 +1,233 @@
+// What replicas share, with a real Redis: two SharedAnswers are two replicas.
+#include "web/shared_answers.h"
+
+#include "base/random.h"
+#include "io/redis.h"
+#include "obs/log.h"
+#include "obs/metrics.h"
+#include "support/collecting_sink.h"
+#include "support/redis_server.h"
+#include "web/cache.h"
+#include "web/metrics.h"
+#include "web/provider.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+namespace sluice::web {
+namespace {
+
+using namespace std::chrono_literals;
+using Turn = SharedAnswers::Entrance::Turn;
+
+class SharedAnswersTest : public testing::Test {
+ protected:
+    SharedAnswersTest() {
+        for (auto* client : {&one_client_, &other_client_}) {
+            io::RedisConfig config;
+            config.endpoints = io::parse_redis_urls(server_.url()).value();
+            *client = std::make_unique<io::RedisClient>(loop_.get_executor(), config, nullptr,
+                                                        clock_, random_, log_, metrics_);
+            SLUICE_ASSERT(run((*client)->start()).ok());
+        }
+        one_.emplace(*one_client_, clock_, random_, log_, metrics_);
+        other_.emplace(*other_client_, clock_, random_, log_, metrics_);
+    }
+    ~SharedAnswersTest() override {
+        run(one_client_->stop());
+        run(other_client_->stop());
+    }
+
+    template <class T>
+    T run(Task<T> task) {
+        std::optional<T> result;
+        run(store_result(std::move(task), result));
+        return std::move(*result);
+    }
+    void run(Task<void> task) {
+        bool done = false;
+        boost::asio::co_spawn(loop_, std::move(task), [&](const std::exception_ptr& error) {
+            done = true;
+            if (error) {
+                std::rethrow_exception(error);
+            }
+        });
+        while (!done) {
+            loop_.restart();
+            loop_.run_one();
+        }
+    }
+    bool until(const std::function<bool()>& condition) {
+        const Instant end = clock_.now() + 10s;
+        while (!condition() && clock_.now() < end) {
+            loop_.restart();
+            loop_.run_one_for(10ms);
+        }
+        return condition();
+    }
+
+    void publish(SharedAnswers& replica, const std::shared_ptr<SearchAnswer>& answer) {
+        auto draft = replica.draft(*answer, guard::Lifetime{60s, 30s});
+        if (draft) {
+            run(replica.publish(key_, *std::move(draft)));
+        }
+    }
+    SharedAnswers::Entrance enter(SharedAnswers& replica, Millis ttl = 10s) {
+        return run(replica.enter(key_, request_, "", ttl, clock_.now() + 10s));
+    }
+    // It is given back in the background.
+    void give_back(SharedAnswers::Entrance& entrance) {
+        entrance.turn.reset();
+        ASSERT_TRUE(
+            until([&] { return ask({"EXISTS", SharedTurn::lock_key(key_)}).integer == 0; }));
+    }
+    SharedAnswers::Kept find(SharedAnswers& replica) {
+        return run(replica.find(key_, request_, clock_.now() + 10s));
+    }
+    io::RedisReply ask(std::vector<std::string> words) {
+        return run(one_client_->command(std::move(words), clock_.now() + 10s)).value();
+    }
+    double turns(const std::string& outcome) {
+        return metrics_.counter(kSharedTurns, {outcome}).value();
+    }
+
+    std::shared_ptr<SearchAnswer> answer(Instant made_at = {}) {
+        auto found = std::make_shared<ProviderAnswer>();
+        found->answer = "yes";
+        found->made_at = made_at;
+        return std::make_shared<SearchAnswer>("q", Lane::kFast, "serper", std::move(found));
+    }
+
+    const test::RedisServer server_;
+    boost::asio::io_context loop_{1};
+    SystemClock clock_;
+    SeededRandom random_{3};
+    test::CollectingSink sink_;
+    obs::Log log_{clock_, sink_, obs::Level::kInfo};
+    obs::Metrics metrics_;
+    std::unique_ptr<io::RedisClient> one_client_;
+    std::unique_ptr<io::RedisClient> other_client_;
+    std::optional<SharedAnswers> one_;
+    std::optional<SharedAnswers> other_;
+    const Fingerprint key_ = sha256("a search");
+    SearchRequest request_;
+};
+
+TEST_F(SharedAnswersTest, AnAnswerIsAsOldEverywhereAndEndsWhereItsLifeEnds) {
+    publish(*one_, answer(clock_.now() - 20s));
+    const SharedAnswers::Kept kept = find(*other_);
+    ASSERT_NE(kept.answer, nullptr);
+    EXPECT_EQ(kept.answer->answer(), "yes");
+    const Duration age = clock_.now() - kept.answer->made_at();
+    EXPECT_GE(age, 20s);
+    EXPECT_LT(age, 22s);
+    const Duration left = kept.answer->keep_until() - clock_.now();
+    EXPECT_GT(left, 68s);
+    EXPECT_LE(left, 70s);
+    CacheConfig config;
+    config.ttl = 60s;
+    config.stale_ttl = 30s;
+    const guard::Lifetime lifetime = lifetime_of(*kept.answer, kept.answer->made_at(), config);
+    EXPECT_EQ(lifetime.fresh_for, 60s) << "what is fresh here is fresh there";
+}
+
+TEST_F(SharedAnswersTest, WhatIsOverOrTooLargeIsNotShared) {
+    publish(*one_, answer(clock_.now() - 100s));
+    EXPECT_EQ(find(*other_).answer, nullptr);
+    auto large = std::make_shared<ProviderAnswer>();
+    large->answer = std::string(SharedAnswers::kMaxAnswerBytes + 1, 'x');
+    publish(*one_, std::make_shared<SearchAnswer>("q", Lane::kFast, "serper", std::move(large)));
+    EXPECT_EQ(find(*other_).answer, nullptr);
+    EXPECT_EQ(metrics_.counter(kSharedCacheEvents, {"too_large"}).value(), 1);
+}
+
+TEST_F(SharedAnswersTest, OneHasTheTurnUntilItGivesItBack) {
+    SharedAnswers::Entrance first = enter(*one_);
+    ASSERT_EQ(first.result, Turn::kWon);
+    EXPECT_EQ(enter(*other_).result, Turn::kHeld);
+    give_back(first);
+    SharedAnswers::Entrance second = enter(*other_);
+    ASSERT_EQ(second.result, Turn::kWon);
+    EXPECT_FALSE(sink_.contains("lock_lost"));
+}
+
+TEST_F(SharedAnswersTest, TheTurnComesWithWhatWasFoundSinceTheLastLook) {
+    publish(*one_, answer());
+    const SharedAnswers::Kept known = find(*other_);
+    ASSERT_NE(known.answer, nullptr);
+    const SharedAnswers::Entrance nothing_new =
+        run(other_->enter(key_, request_, known.stamp, 10s, clock_.now() + 10s));
+    EXPECT_EQ(nothing_new.kept.answer, nullptr);
+    publish(*one_, answer());
+    const SharedAnswers::Entrance something_new =
+        run(other_->enter(key_, request_, known.stamp, 10s, clock_.now() + 10s));
+    EXPECT_NE(something_new.kept.answer, nullptr);
+}
+
+TEST_F(SharedAnswersTest, ATurnIsRenewedWhileItIsHeldAndNotAfterwards) {
+    SharedAnswers::Entrance held = enter(*one_, 300ms);
+    const Instant until_then = clock_.now() + 1s;
+    ASSERT_TRUE(until([&] { return clock_.now() >= until_then; }));
+    EXPECT_EQ(enter(*other_).result, Turn::kHeld);
+    give_back(held);
+    EXPECT_EQ(turns("lost"), 0);
+}
+
+TEST_F(SharedAnswersTest, ALostTurnIsToldOnceAndTheSuccessorKeepsItsOwn) {
+    SharedAnswers::Entrance lost = enter(*one_, 300ms);
+    ask({"SET", SharedTurn::lock_key(key_), "the successor's"});
+    ASSERT_TRUE(until([&] { return turns("lost") == 1; }));
+    lost.turn.reset();
+    EXPECT_EQ(ask({"GET", SharedTurn::lock_key(key_)}).text, "the successor's");
+    EXPECT_EQ(sink_.count(obs::Level::kWarn, "lock_lost"), 1U);
+    EXPECT_EQ(turns("lost"), 1);
+}
+
+TEST_F(SharedAnswersTest, ATurnThatIsLostJustBeforeItIsGivenBackIsToldToo) {
+    SharedAnswers::Entrance lost = enter(*one_);
+    ask({"DEL", SharedTurn::lock_key(key_)});
+    lost.turn.reset();
+    EXPECT_TRUE(until([&] { return turns("lost") == 1; }));
+}
+
+TEST_F(SharedAnswersTest, AFailureKeepsOthersAwayForASecond) {
+    SharedAnswers::Entrance failing = enter(*one_);
+    failing.turn->fail(Error{Code::kUpstreamFailed, Blame::kProvider, "nobody answered", 3s});
+    give_back(failing);
+    const SharedAnswers::Entrance warned = enter(*other_);
+    ASSERT_EQ(warned.result, Turn::kFailed);
+    EXPECT_EQ(warned.failure.code, Code::kUpstreamFailed);
+    EXPECT_EQ(warned.failure.blame, Blame::kProvider);
+    EXPECT_EQ(warned.failure.message, "nobody answered");
+    EXPECT_EQ(warned.failure.retry_after, 3s);
+    const auto left = ask({"PTTL", SharedTurn::failure_key(key_)}).integer;
+    EXPECT_LE(left, 1'000);
+    ASSERT_TRUE(until([&] { return enter(*other_).result == Turn::kWon; }));
+}
+
+TEST_F(SharedAnswersTest, AFailureOfOnesOwnKeepsNobodyAway) {
+    SharedAnswers::Entrance failing = enter(*one_);
+    failing.turn->fail(Error{Code::kOverloaded, Blame::kGateway, "full", {}});
+    give_back(failing);
+    EXPECT_EQ(enter(*other_).result, Turn::kWon);
+}
+
+TEST_F(SharedAnswersTest, APurgeHidesWhatWasThereAndNotWhatComesAfterIt) {
+    publish(*one_, answer());
+    ASSERT_TRUE(run(other_->purge(clock_.now() + 10s)));
+    EXPECT_EQ(find(*one_).answer, nullptr);
+    publish(*one_, answer());
+    EXPECT_NE(find(*other_).answer, nullptr);
+}
+
+}  // namespace
+}  // namespace sluice::web
