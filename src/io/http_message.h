@@ -106,7 +106,7 @@ struct HttpResponse {
 // A handler answers at once where it can (no coroutine is started then), else with a Task.
 using HttpReply = std::variant<HttpResponse, Task<HttpResponse>>;
 
-// What the server calls. Both functions are called on any of its threads, at the same time.
+// What the server calls. Its functions are called on any of the server's threads, at the same time.
 class HttpHandler {
  public:
     virtual ~HttpHandler() = default;
@@ -114,6 +114,13 @@ class HttpHandler {
     // An exception from here or from the Task is caught by the server and answered through
     // refuse().
     virtual HttpReply handle(const HttpRequest& request) = 0;
+
+    // Asked before a large body is read, or one that its client holds back, with the head alone
+    // (`body` is empty): the answer when that is a refusal already. The connection is closed then.
+    // Throws as handle() does.
+    virtual std::optional<HttpResponse> refuse_head(const HttpRequest& /*request*/) {
+        return std::nullopt;
+    }
 
     // The answer to what never became a request (a malformed head, a bound that was passed), and to
     // an exception: in the native dialect's error shape.

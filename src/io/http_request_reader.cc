@@ -9,7 +9,7 @@ namespace sluice::io {
 namespace {
 
 constexpr std::size_t kBodyStep = 16 * 1024;       // room offered at once for a body of its own
-constexpr std::size_t kKeptBodyBytes = 64 * 1024;  // of its memory, between connections
+constexpr std::size_t kKeptBodyBytes = 64 * 1024;  // of its memory, between requests
 
 }  // namespace
 
@@ -117,6 +117,7 @@ RequestReader::State RequestReader::await_body() {
     body_awaited_ = true;
     const bool nothing_yet = own_body_.empty() && unread().size() == head_size_;
     continue_due_ = head_.expects_continue && nothing_yet;
+    head_due_ = continue_due_ || head_.chunked || !body_stays_in_buffer();
     if (head_.chunked && begin_ > 0) {
         // Chunks are read behind the head, so that is moved to the front, and parsed again since
         // its views move with it. The limits have been checked.
@@ -136,6 +137,9 @@ std::span<char> RequestReader::room() {
     if (head_complete_ && !head_.chunked && !body_stays_in_buffer()) {
         const auto length = static_cast<std::size_t>(head_.content_length);
         own_filled_ = own_body_.size();
+        if (own_body_.capacity() < length && 2 * own_body_.capacity() >= length) {
+            own_body_.reserve(length);  // doubling would take more than the body needs
+        }
         own_body_.resize(own_filled_ + std::min(kBodyStep, length - own_filled_));
         return std::span(own_body_).subspan(own_filled_);
     }
@@ -173,7 +177,11 @@ void RequestReader::finish() {
     head_complete_ = false;
     body_awaited_ = false;
     continue_due_ = false;
+    head_due_ = false;
     own_body_.clear();
+    if (own_body_.capacity() > kKeptBodyBytes) {
+        own_body_ = std::string();
+    }
     body_ = {};
     chunks_ = ChunkDecoder();
 }
@@ -184,9 +192,6 @@ void RequestReader::reset() {
     begin_ = 0;
     end_ = 0;
     scanned_ = 0;
-    if (own_body_.capacity() > kKeptBodyBytes) {
-        own_body_ = std::string();
-    }
 }
 
 }  // namespace sluice::io

@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace sluice::io {
 
@@ -42,6 +43,11 @@ class RequestReader {
     bool in_body() const { return head_complete_; }
     // True once for each request whose client waits to be told that it may send the body.
     bool take_continue();
+    // True once for each request whose body is awaited and can't be kept in the read buffer, or is
+    // held back by its client: head() may be judged before memory is spent on it.
+    bool take_head_due() { return std::exchange(head_due_, false); }
+    // What is held of a body that is not in the read buffer, until finish().
+    std::size_t own_body_bytes() const { return own_body_.size(); }
 
     // Where to read to next, never empty; to be followed by filled(). After next() was incomplete.
     std::span<char> room();
@@ -90,6 +96,7 @@ class RequestReader {
     bool head_complete_ = false;
     bool body_awaited_ = false;
     bool continue_due_ = false;
+    bool head_due_ = false;
 };
 
 }  // namespace sluice::io

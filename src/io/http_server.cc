@@ -28,6 +28,11 @@ HttpServerConfig HttpServerConfig::read(ConfigReader& in) {
             c.max_target_bytes, 256, 128 * 1024);
     in.size({.key = "max_body_bytes", .help = "request body, unpacked", .needs_restart = false},
             c.max_body_bytes, 1024, std::size_t{1024} * 1024 * 1024);
+    in.size({.key = "max_buffered_body_bytes",
+             .help = "large bodies that are arriving or being answered, of all connections "
+                     "together; further ones are answered 503",
+             .needs_restart = false},
+            c.max_buffered_body_bytes, 64 * 1024, std::size_t{1024} * 1024 * 1024 * 1024);
     in.duration({.key = "header_timeout_s",
                  .help = "from the first byte of a request's head to its last",
                  .needs_restart = false},
@@ -64,6 +69,9 @@ HttpServerConfig HttpServerConfig::read(ConfigReader& in) {
         in.fail(c.tls_key_file.empty() ? "tls_key_file" : "tls_certificate_file",
                 "a certificate and its key are needed together");
     }
+    if (c.max_buffered_body_bytes < c.max_body_bytes) {
+        in.fail("max_buffered_body_bytes", "must not be smaller than max_body_bytes");
+    }
     if (c.max_target_bytes > c.max_header_bytes) {
         in.fail("max_target_bytes", "must not be larger than max_header_bytes");
     }
@@ -76,7 +84,7 @@ struct HttpServer::Impl {
         : config(std::move(settings)),
           random(seeds),
           metrics(registry),
-          shared{handler, clock, log, {}, obs::LogLimiter(1, 10s)} {}
+          shared{handler, clock, log, {}, {}, {}, obs::LogLimiter(1, 10s)} {}
 
     Status open_tcp(const std::string& address);
     Status open_unix(const std::string& path);
@@ -172,15 +180,22 @@ std::vector<std::string> HttpServer::addresses() const {
     return impl_->addresses;
 }
 
+// Once: afterwards the paths may be a successor's.
+void HttpServer::release_unix_sockets() {
+    if (!impl_->running) {
+        return;
+    }
+    for (const std::string& path : std::exchange(impl_->unix_paths, {})) {
+        ::unlink(path.c_str());
+    }
+}
+
 void HttpServer::drain() {
     if (!impl_->running) {
         return;
     }
+    release_unix_sockets();
     impl_->running = false;
-    // First of all: as soon as nothing listens there, a successor may put its own sockets in place.
-    for (const std::string& path : impl_->unix_paths) {
-        ::unlink(path.c_str());
-    }
     for (const auto& thread : impl_->threads) {
         thread->drain();
     }

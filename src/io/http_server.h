@@ -3,7 +3,7 @@
 // request costs one read, one write and no allocation that grows with the body.
 //
 // Bounds: every one of them is in HttpServerConfig and has an answer of its own (400, 408, 413,
-// 414, 417, 431, 505, or a closed connection past max_connections).
+// 414, 417, 431, 503, 505, or a closed connection past max_connections).
 #pragma once
 
 #include "base/clock.h"
@@ -25,12 +25,17 @@ class io_context;
 namespace sluice::io {
 
 struct HttpServerConfig {
+    // Places for connections over Unix sockets, which max_connections does not count: whoever may
+    // open those gets in however many others have come.
+    static constexpr std::size_t kMaxUnixConnections = 64;
+
     std::vector<std::string> listen = {"127.0.0.1:8080"};  // host:port or [v6]:port; port 0: any
     int threads = 0;                                       // 0: one per core
     std::size_t max_connections = 10'000;
     std::size_t max_header_bytes = 16 * 1024;  // request line and fields together
     std::size_t max_target_bytes = 8 * 1024;
     std::size_t max_body_bytes = 1024 * 1024;
+    std::size_t max_buffered_body_bytes = 64 * 1024 * 1024;  // of all connections together
     Millis header_timeout{10'000};          // from the first byte of a head to its last
     Millis body_timeout{30'000};            // from the end of the head to the last byte of the body
     Millis idle_timeout{75'000};            // a kept-alive connection without a request
@@ -63,6 +68,10 @@ class HttpServer {
 
     // The bound addresses with their real ports, "127.0.0.1:43210", in the order of config.listen.
     std::vector<std::string> addresses() const;
+
+    // Removes the Unix sockets' paths, so that a successor may put its own in place. drain() does
+    // it first of all.
+    void release_unix_sockets();
 
     // Stops accepting; idle connections close at once, busy ones after their answer (which says
     // Connection: close), and whatever is left after drain_timeout is cut. Returns when all is

@@ -90,8 +90,35 @@ struct ServerShared {
     HttpHandler& handler;
     Clock& clock;
     const obs::Log& log;
-    std::atomic<std::size_t> connections{0};
+    std::atomic<std::size_t> connections{0};       // over TCP
+    std::atomic<std::size_t> unix_connections{0};  // have places of their own
+    std::atomic<std::size_t> body_bytes{0};        // of bodies outside of read buffers
     obs::LogLimiter accept_errors;
+};
+
+// What one connection adds to ServerShared::body_bytes, for as long as this object lives.
+class BodyBytes {
+ public:
+    explicit BodyBytes(std::atomic<std::size_t>& all) : all_(all) {}
+    ~BodyBytes() { hold(0); }
+    BodyBytes(const BodyBytes&) = delete;
+    BodyBytes& operator=(const BodyBytes&) = delete;
+
+    // From now on it adds `bytes`. False when that is more than before, and all together are more
+    // than `most`.
+    bool hold(std::size_t bytes, std::size_t most = 0) {
+        if (bytes == held_) {
+            return true;
+        }
+        const bool grows = bytes > held_;
+        const std::size_t change = bytes - held_;  // wraps around where it shrinks, as the sum does
+        held_ = bytes;
+        return all_.fetch_add(change, std::memory_order_relaxed) + change <= most || !grows;
+    }
+
+ private:
+    std::atomic<std::size_t>& all_;
+    std::size_t held_ = 0;
 };
 
 struct ServerCore {

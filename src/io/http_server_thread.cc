@@ -85,11 +85,11 @@ void HttpServerThread::accept(Listener& listener) {
 
 void HttpServerThread::accepted(Listener& listener, Socket socket) {
     core_.counters.accepted();
-    if (core_.shared.connections.load(std::memory_order_relaxed) >= core_.config.max_connections) {
+    const bool is_tcp = listener.kind == ListenerKind::kTcp;
+    if (!has_place(is_tcp)) {
         core_.counters.turned_away();
         return;  // the socket closes with its last owner
     }
-    const bool is_tcp = listener.kind == ListenerKind::kTcp;
     error_code ec;
     socket.non_blocking(true, ec);
     if (!ec && is_tcp) {
@@ -108,6 +108,12 @@ void HttpServerThread::accepted(Listener& listener, Socket socket) {
     const auto session = std::make_shared<HttpSession>(core_, std::move(socket), tls, peer);
     sessions_.push_back(*session);
     session->start();
+}
+
+bool HttpServerThread::has_place(bool is_tcp) const {
+    const auto& taken = is_tcp ? core_.shared.connections : core_.shared.unix_connections;
+    return taken.load(std::memory_order_relaxed) <
+           (is_tcp ? core_.config.max_connections : HttpServerConfig::kMaxUnixConnections);
 }
 
 // Out of descriptors or memory: the connection stays in the backlog, and accepting again at once
@@ -150,7 +156,8 @@ void HttpServerThread::sweep() {
     }
     core_.counters.flush();
     connections_gauge_.set(
-        static_cast<double>(core_.shared.connections.load(std::memory_order_relaxed)));
+        static_cast<double>(core_.shared.connections.load(std::memory_order_relaxed) +
+                            core_.shared.unix_connections.load(std::memory_order_relaxed)));
     if (core_.draining && sessions_.empty()) {
         // Behind everything that was cancelled and still refers to this object.
         asio::post(core_.io, [this] { drained_.set_value(); });

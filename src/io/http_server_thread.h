@@ -53,6 +53,7 @@ class HttpServerThread {
 
     void accept(Listener& listener);
     void accepted(Listener& listener, Socket socket);
+    bool has_place(bool is_tcp) const;
     void accept_failed(Listener& listener, const boost::system::error_code& ec);
     void sweep();
     void begin_drain();

@@ -23,6 +23,7 @@ constexpr int kRoundsPerTurn = 16;  // reads before other connections come first
 constexpr std::size_t kBytesPerTurn = std::size_t{1024} * 1024;  // written, likewise
 constexpr std::uint32_t kMaxLingerBytes = 256 * 1024;
 constexpr Millis kLingerTime{2'000};
+constexpr Millis kBodyRetry{1'000};  // when there may be room for a large body again
 
 }  // namespace
 
@@ -31,12 +32,14 @@ HttpSession::HttpSession(ServerCore& core, Socket socket, const TlsContext* tls,
       transport_(std::move(socket), tls),
       peer_(peer),
       since_(core.now),
-      phase_(tls != nullptr ? Phase::kHandshake : Phase::kIdle) {
-    core_.shared.connections.fetch_add(1, std::memory_order_relaxed);
+      phase_(tls != nullptr ? Phase::kHandshake : Phase::kIdle),
+      places_(peer.over_unix_socket ? core.shared.unix_connections : core.shared.connections),
+      body_bytes_(core.shared.body_bytes) {
+    places_.fetch_add(1, std::memory_order_relaxed);
 }
 
 HttpSession::~HttpSession() {
-    core_.shared.connections.fetch_sub(1, std::memory_order_relaxed);
+    places_.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void HttpSession::start() {
@@ -224,6 +227,7 @@ HttpSession::Need HttpSession::after_last_answer() {
         return Need::kClose;
     }
     core_.workspaces.give_back(std::move(workspace_));
+    body_bytes_.hold(0);
     transport_.finish_sending();
     enter(Phase::kLinger, core_.shared.clock.now());
     return linger();
@@ -253,6 +257,7 @@ bool HttpSession::take_request() {
                             .max_target_bytes = core_.config.max_target_bytes};
     switch (input.next(limits, core_.config.max_body_bytes)) {
         case RequestReader::State::kComplete:
+            body_bytes_.hold(input.own_body_bytes());
             return true;
         case RequestReader::State::kRefused:
             refuse(input.refusal(), input.reason());
@@ -260,13 +265,46 @@ bool HttpSession::take_request() {
         case RequestReader::State::kIncomplete:
             break;
     }
-    if (input.take_continue()) {
+    if (may_go_on_reading() && input.take_continue()) {
         workspace_->answers.add_continue();
     }
     return false;
 }
 
-void HttpSession::serve() {
+// Of a request that has not arrived whole: false when it has been refused.
+bool HttpSession::may_go_on_reading() {
+    RequestReader& input = workspace_->input;
+    if (input.take_head_due() && refused_by_head()) {
+        return false;
+    }
+    if (!body_bytes_.hold(input.own_body_bytes(), core_.config.max_buffered_body_bytes)) {
+        refuse({.code = Code::kOverloaded,
+                .blame = Blame::kGateway,
+                .message = "too many large request bodies at once",
+                .retry_after = kBodyRetry});
+        return false;
+    }
+    return true;
+}
+
+bool HttpSession::refused_by_head() {
+    fill_request();
+    try {
+        std::optional<HttpResponse> refusal = core_.shared.handler.refuse_head(workspace_->request);
+        if (!refusal) {
+            return false;
+        }
+        refusal->close = true;
+        answer(*std::move(refusal));
+    } catch (...) {
+        fail(std::current_exception());
+        closing_ = true;
+    }
+    linger_ = true;
+    return true;
+}
+
+void HttpSession::fill_request() {
     Workspace& w = *workspace_;
     const RequestHead& head = w.input.head();
     core_.now = core_.shared.clock.now();
@@ -283,10 +321,14 @@ void HttpSession::serve() {
     request.context.id = RequestId::make(core_.ids);
     request.context.trace = TraceContext::continue_or_start(head.traceparent, core_.ids);
     request.context.started = core_.now;
+}
 
+void HttpSession::serve() {
+    Workspace& w = *workspace_;
+    fill_request();
     std::exception_ptr error;
     try {
-        HttpReply reply = core_.shared.handler.handle(request);
+        HttpReply reply = core_.shared.handler.handle(w.request);
         if (auto* const task = std::get_if<Task<HttpResponse>>(&reply)) {
             w.task.emplace(std::move(*task));
             return;
@@ -325,6 +367,7 @@ void HttpSession::answer(HttpResponse response) {
         log_served(status, bytes, took);
     }
     w.input.finish();
+    body_bytes_.hold(0);
     enter(Phase::kIdle, core_.now);
     if (client_closes || we_close) {
         closing_ = true;
@@ -344,9 +387,12 @@ void HttpSession::log_served(int status, std::size_t bytes, Duration took) const
 }
 
 void HttpSession::refuse(Code code, std::string_view reason) {
+    refuse(
+        {.code = code, .blame = Blame::kCaller, .message = std::string(reason), .retry_after = {}});
+}
+
+void HttpSession::refuse(const Error& error) {
     Workspace& w = *workspace_;
-    const Error error{
-        .code = code, .blame = Blame::kCaller, .message = std::string(reason), .retry_after = {}};
     const RequestId id = RequestId::make(core_.ids);
     const bool to_head = w.input.in_body() && w.input.head().method == Method::kHead;
     const AnswerContext context{.date_line = core_.date.text(),
@@ -354,7 +400,7 @@ void HttpSession::refuse(Code code, std::string_view reason) {
                                 .head_only = to_head,
                                 .keep_alive = false};
     w.answers.add(refusal(error, id), context);
-    core_.counters.refused(code);
+    core_.counters.refused(error.code);
     closing_ = true;  // what follows a refused request can't be told apart from its rest
     linger_ = true;
 }

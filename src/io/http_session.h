@@ -12,6 +12,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/intrusive/list.hpp>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -64,9 +65,13 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     Need linger();
 
     bool take_request();
+    bool may_go_on_reading();
     void serve();
+    void fill_request();
+    bool refused_by_head();
     void answer(HttpResponse response);
     void refuse(Code code, std::string_view reason);
+    void refuse(const Error& error);
     HttpResponse refusal(const Error& error, const RequestId& id);
     void fail(const std::exception_ptr& error);
     void log_served(int status, std::size_t bytes, Duration took) const;
@@ -91,6 +96,8 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     std::uint32_t exchange_ = 0;            // counts Tasks, so that a late watch is told apart
     std::uint32_t lingered_ = 0;            // bytes thrown away while lingering
     Phase phase_ = Phase::kIdle;
+    std::atomic<std::size_t>& places_;  // where this connection is counted
+    BodyBytes body_bytes_;
     bool awaits_input_ = false;    // a wait for input is under way
     bool steps_on_input_ = false;  // the machine goes on when it ends
     bool timed_out_ = false;

@@ -1,8 +1,13 @@
-"""What the release binary costs in memory: idle, and after 200,000 mixed requests."""
+"""What the release binary costs in memory: idle, after 200,000 mixed requests, and with clients that want too much."""
+import contextlib
+import http.server
+import json
 import pathlib
 import re
 import selectors
 import socket
+import threading
+import time
 
 from wire import Sluice
 
@@ -91,3 +96,66 @@ def test_mixed_requests_cost_no_memory_and_no_error(sluice):
     assert second.get(504, 0) == 0, "a cached answer was lost"
     assert set(second) == {200, 400, 404}
     assert grown <= 1024, f"the second half grew memory by {grown} KiB"
+
+
+@contextlib.contextmanager
+def exa_with_long_pages():
+    """A stand-in for Exa whose every answer has about a megabyte of text; gives its port."""
+    pages = [{"url": f"https://page{i}.example/", "title": "t", "id": "x", "text": f"word {i} " * 2500} for i in range(50)]
+    answer = json.dumps({"results": pages}).encode()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server.server_address[1]
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def most_memory(process, seconds):
+    """The most that the process held within that time, in KiB."""
+    end = time.monotonic() + seconds
+    most = 0
+    while time.monotonic() < end:
+        most = max(most, rss_anon_kib(process))
+        time.sleep(0.05)
+    return most
+
+
+def test_answers_that_nobody_reads_are_not_unpacked():
+    """Clients ask for a large answer thirty times each and read none."""
+    with exa_with_long_pages() as port:
+        gateway = Sluice(settings=f"[providers.exa]\nbase_url = \"http://127.0.0.1:{port}\"\n",
+                         env={"EXA_API_KEYS": "exa-test-key-0001"}, args=["--set", "routing.fast=exa"])
+        target = "/v1/search?q=long&max_results=50&content=true"
+        answer = gateway.get(target)
+        assert answer.status == 200 and len(answer.body) > 900_000
+        assert len(gateway.get(target).body) > 900_000
+        before = rss_anon_kib(gateway)
+        clients = []
+        for _ in range(16):
+            client = socket.socket()
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            client.connect(gateway.address)
+            client.sendall(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode() * 30)
+            clients.append(client)
+        grown = most_memory(gateway, 2) - before
+        for client in clients:
+            client.close()
+        assert gateway.get("/healthz").status == 200
+        assert gateway.stop() == 0
+        assert grown <= 16 * 1024, f"{len(clients)} clients cost {grown} KiB"

@@ -49,10 +49,9 @@ constexpr std::array kRows = {
     ErrorRow{Code::kBudgetExhausted, 402, "The budget for this is used up",
              "Wait until the time that `detail` names, or raise the budget that it names: "
              "`budgets.*` or the token's own. Answers from the cache cost nothing."},
-    ErrorRow{
-        Code::kOverloaded, 503, "No room for this request now",
-        "Try again after `retry_after_ms`. The bounds are `lanes.*`, `providers.<name>.rate` and "
-        "`server.max_connections`."},
+    ErrorRow{Code::kOverloaded, 503, "No room for this request now",
+             "Try again after `retry_after_ms`. The bounds are `lanes.*`, `providers.<name>.rate`, "
+             "`server.max_connections` and `server.max_buffered_body_bytes`."},
     ErrorRow{Code::kNoUsableKey, 503, "No provider has a usable key",
              "Add a key, or wait until one that rests is back; `/v1/status` counts both kinds."},
     ErrorRow{Code::kUpstreamFailed, 503, "Every provider failed",

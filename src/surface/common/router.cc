@@ -1,7 +1,9 @@
 #include "surface/common/router.h"
 
 #include "surface/common/errors.h"
+#include "surface/common/responses.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -80,19 +82,28 @@ const Router::Endpoint* Router::find(std::string_view path) const {
     return nullptr;
 }
 
+// Where `request` may go; null: for it there is nothing at its path.
+const Router::Endpoint* Router::visible(const io::HttpRequest& request) const {
+    const Endpoint* const found = find(request.path);
+    const bool hidden = found != nullptr && found->admin_socket_only && !request.over_unix_socket;
+    return hidden ? nullptr : found;
+}
+
+std::string_view Router::cors_origin_of(const io::HttpRequest& request) const {
+    return request.header("Origin") ? access_.allowed_origin(access_.credentials_of(request))
+                                    : std::string_view();
+}
+
 io::HttpReply Router::handle(const io::HttpRequest& request) {
-    const Endpoint* found = find(request.path);
-    if (found == nullptr || (found->admin_socket_only && !request.over_unix_socket)) {
+    const Endpoint* const found = visible(request);
+    if (found == nullptr) {
         io::HttpResponse response = problem(
             Error{Code::kNotFound, Blame::kCaller, "no such path; /openapi.json lists them", {}},
             request.context.id);
         add_common_headers(response, {});
         return response;
     }
-    std::string_view cors_origin;
-    if (request.header("Origin")) {
-        cors_origin = access_.allowed_origin(access_.credentials_of(request));
-    }
+    const std::string_view cors_origin = cors_origin_of(request);
     io::HttpReply reply = dispatch(*found, request);
     if (auto* response = std::get_if<io::HttpResponse>(&reply)) {
         add_common_headers(*response, cors_origin);
@@ -102,16 +113,41 @@ io::HttpReply Router::handle(const io::HttpRequest& request) {
                                std::string(cors_origin));
 }
 
-io::HttpReply Router::dispatch(const Endpoint& endpoint, const io::HttpRequest& request) {
-    const io::Method method =
-        request.method == io::Method::kHead ? io::Method::kGet : request.method;
-    for (const Route& route : endpoint.routes) {
-        if (route.method == method) {
-            return route.handler(request);
+std::optional<io::HttpResponse> Router::refuse_head(const io::HttpRequest& request) {
+    const Endpoint* const found = visible(request);
+    const Route* const route = found == nullptr ? nullptr : found->route_for(request.method);
+    if (route == nullptr) {
+        return std::get<io::HttpResponse>(handle(request));  // no door is asked
+    }
+    if (route->method == io::Method::kGet) {
+        return std::nullopt;  // some take anybody, and none reads a body
+    }
+    std::optional<Error> error = check_json_body(request);
+    if (!error) {
+        // The least that a door with a body asks for.
+        auto caller = access_.identify(access_.credentials_of(request), access::Scope::kSearch);
+        if (caller.ok()) {
+            return std::nullopt;
         }
+        error = std::move(caller).error();
+    }
+    io::HttpResponse response = problem(*error, request.context.id);
+    add_common_headers(response, cors_origin_of(request));
+    return response;
+}
+
+const Route* Router::Endpoint::route_for(io::Method method) const {
+    const io::Method served_as = method == io::Method::kHead ? io::Method::kGet : method;
+    const auto found = std::ranges::find(routes, served_as, &Route::method);
+    return found == routes.end() ? nullptr : &*found;
+}
+
+io::HttpReply Router::dispatch(const Endpoint& endpoint, const io::HttpRequest& request) {
+    if (const Route* const route = endpoint.route_for(request.method)) {
+        return route->handler(request);
     }
     io::HttpResponse response;
-    if (method == io::Method::kOptions) {
+    if (request.method == io::Method::kOptions) {
         response.status = 204;
         response.headers = "Allow: " + endpoint.allow +
                            "\r\nAccess-Control-Allow-Methods: " + endpoint.allow +

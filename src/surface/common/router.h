@@ -40,6 +40,9 @@ class Router final : public io::HttpHandler {
     // What the route's handler answers, or 204 to OPTIONS, 404 (a problem) where there is no such
     // path, 405 with Allow where the path takes other methods.
     io::HttpReply handle(const io::HttpRequest& request) override;
+    // What needs no body to be refused: 404, 405, 415, and callers whom no door that reads a body
+    // would let in.
+    std::optional<io::HttpResponse> refuse_head(const io::HttpRequest& request) override;
     io::HttpResponse refuse(const Error& error, const RequestId& id) override;
 
  private:
@@ -47,9 +50,13 @@ class Router final : public io::HttpHandler {
         std::vector<Route> routes;  // one per method
         std::string allow;          // "GET, HEAD, OPTIONS, POST"
         bool admin_socket_only = false;
+
+        const Route* route_for(io::Method method) const;
     };
 
     const Endpoint* find(std::string_view path) const;
+    const Endpoint* visible(const io::HttpRequest& request) const;
+    std::string_view cors_origin_of(const io::HttpRequest& request) const;
     io::HttpReply dispatch(const Endpoint& endpoint, const io::HttpRequest& request);
 
     std::map<std::string, Endpoint, std::less<>> endpoints_;

@@ -38,6 +38,7 @@ max_connections = 4
 max_header_bytes = "5KiB"
 max_target_bytes = 600
 max_body_bytes = "7KiB"
+max_buffered_body_bytes = "65KiB"
 header_timeout_s = 8
 body_timeout_s = 9
 idle_timeout_s = 10
@@ -54,6 +55,7 @@ tls_key_file = "k.pem"
     EXPECT_EQ(c.max_header_bytes, 5U * 1024);
     EXPECT_EQ(c.max_target_bytes, 600U);
     EXPECT_EQ(c.max_body_bytes, 7U * 1024);
+    EXPECT_EQ(c.max_buffered_body_bytes, 65U * 1024);
     EXPECT_EQ(c.header_timeout, 8s);
     EXPECT_EQ(c.body_timeout, 9s);
     EXPECT_EQ(c.idle_timeout, 10s);
@@ -69,6 +71,7 @@ TEST(HttpServerConfig, HasTheDocumentedDefaults) {
     ASSERT_TRUE(loaded.errors.empty()) << loaded.errors.front().message;
     EXPECT_EQ(loaded.config.listen, std::vector<std::string>{"127.0.0.1:8080"});
     EXPECT_EQ(loaded.config.max_body_bytes, 1024U * 1024);
+    EXPECT_EQ(loaded.config.max_buffered_body_bytes, 64U * 1024 * 1024);
     EXPECT_EQ(loaded.config.max_connections, 10'000U);
     EXPECT_EQ(loaded.config.header_timeout, 10s);
     EXPECT_EQ(loaded.config.drain_timeout, 15s);
@@ -91,6 +94,7 @@ TEST(HttpServerConfig, NamesTheKeyOfAMistake) {
         {"max_connections = 0", "server.max_connections"},
         {"header_timeout_s = 0", "server.header_timeout_s"},
         {"max_body_bytes = 1", "server.max_body_bytes"},
+        {"max_body_bytes = \"65MiB\"", "server.max_buffered_body_bytes"},
     };
     for (const Case& c : cases) {
         const Loaded loaded = load("[server]\n" + c.toml);

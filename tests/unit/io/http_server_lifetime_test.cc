@@ -285,6 +285,29 @@ TEST(HttpServerUnixSocket, ServesItsOwner) {
     EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+// Protects: whoever may open the Unix socket gets in while other connections take every place.
+TEST(HttpServerUnixSocket, HasPlacesOfItsOwn) {
+    TempDir dir;
+    const std::string path = dir.file("sluice.sock");
+    io::HttpServerConfig config;
+    config.max_connections = 1;
+    RunningServer running(config, path);
+    RawClient flood = running.connect();
+    ASSERT_TRUE(flood.get("/"));
+    ASSERT_TRUE(flood.read_response());
+    EXPECT_TRUE(running.connect().is_closed());
+    std::vector<RawClient> operators;
+    for (std::size_t i = 0; i < io::HttpServerConfig::kMaxUnixConnections; ++i) {
+        operators.emplace_back(path);
+        ASSERT_TRUE(operators.back().get("/"));
+        ASSERT_TRUE(operators.back().read_response()) << i;
+    }
+    EXPECT_TRUE(RawClient(path).is_closed());
+    // Nor do they take places from others.
+    ASSERT_TRUE(flood.get("/"));
+    EXPECT_TRUE(flood.read_response());
+}
+
 // Protects: what a crash leaves behind is replaced; what is in use or is no socket is not.
 TEST(HttpServerUnixSocket, ReplacesOnlyStaleSockets) {
     const TempDir directory;

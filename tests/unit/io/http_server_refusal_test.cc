@@ -352,6 +352,69 @@ TEST(HttpServerTimeouts, LeaveRequestsUnderWayAlone) {
     EXPECT_EQ(client.read_response()->body, "released ");
 }
 
+// Protects: a body that can't be kept beside its head costs nothing where the head says enough to
+// refuse it, and the client can read why.
+TEST(HttpServerLargeBodies, AreRefusedByTheirHead) {
+    RunningServer running;
+    const std::vector<std::string> heads = {
+        "POST /refused HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n",
+        "POST /refused HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\nConnection: close\r\n\r\n",
+        "POST /refused HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "POST /refused HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n",
+    };
+    for (const std::string& head : heads) {
+        RawClient client = running.connect();
+        ASSERT_TRUE(client.get("/"));
+        EXPECT_EQ(client.read_response()->body, "hello");
+        ASSERT_TRUE(client.send(head));
+        const auto response = client.read_response();
+        ASSERT_TRUE(response) << head;
+        EXPECT_EQ(response->status, 401) << head;
+        EXPECT_EQ(response->header("Connection"), "close") << head;
+        EXPECT_EQ(client.interim_responses(), 0U) << head;
+        client.send(std::string(100'000, 'b'));
+        EXPECT_TRUE(client.is_closed()) << head;
+        EXPECT_FALSE(client.was_reset()) << head;
+    }
+    EXPECT_EQ(running.handler.handled(), 4);
+}
+
+// Protects: all bodies that are arriving are bounded together; who is over the bound is told to
+// come back, small bodies are served nevertheless, and there is room again afterwards.
+TEST(HttpServerLargeBodies, AreBoundedTogether) {
+    io::HttpServerConfig config;
+    config.max_body_bytes = std::size_t{256} * 1024;
+    config.max_buffered_body_bytes = std::size_t{256} * 1024;
+    RunningServer running(config);
+    const std::string body(200'000, 'b');
+    const std::string large =
+        "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 200000\r\n\r\n" + body;
+    RawClient slow = running.connect();
+    ASSERT_TRUE(slow.send(std::string_view(large).substr(0, 150'000)));
+    std::optional<RawResponse> refused;
+    const auto begin = running.clock.now();
+    while (!refused && running.clock.now() - begin < 10s) {
+        RawClient other = running.connect();
+        other.send(large);
+        const auto response = other.read_response();
+        ASSERT_TRUE(response);
+        if (response->status != 200) {
+            refused = response;
+            EXPECT_TRUE(other.is_closed());
+        }
+    }
+    ASSERT_TRUE(refused);
+    EXPECT_EQ(refused->status, 503);
+    RawClient small = running.connect();
+    ASSERT_TRUE(small.send("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody"));
+    EXPECT_EQ(small.read_response()->status, 200);
+
+    ASSERT_TRUE(slow.send(std::string_view(large).substr(150'000)));
+    EXPECT_EQ(slow.read_response()->status, 200);
+    ASSERT_TRUE(small.send(large));
+    EXPECT_EQ(small.read_response()->status, 200);
+}
+
 // Protects: a client that does not read its answer does not hold it forever.
 TEST(HttpServerTimeouts, EndAnswersThatNobodyReads) {
     io::HttpServerConfig config = impatient();

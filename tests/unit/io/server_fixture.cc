@@ -47,6 +47,8 @@ int status_of(Code code) {
             return 417;
         case Code::kHeadersTooLarge:
             return 431;
+        case Code::kOverloaded:
+            return 503;
         case Code::kVersionNotSupported:
             return 505;
         case Code::kInternal:
@@ -105,6 +107,13 @@ io::HttpReply ScriptedHandler::handle(const io::HttpRequest& request) {
         return response;
     }
     return text_response("not found", 404);
+}
+
+std::optional<io::HttpResponse> ScriptedHandler::refuse_head(const io::HttpRequest& request) {
+    if (request.path != "/refused") {
+        return std::nullopt;
+    }
+    return text_response("who are you", 401);
 }
 
 io::HttpResponse ScriptedHandler::refuse(const Error& error, const RequestId& id) {

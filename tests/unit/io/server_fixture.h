@@ -33,6 +33,8 @@ class ScriptedHandler final : public io::HttpHandler {
     explicit ScriptedHandler(Clock& clock) : clock_(clock) {}
 
     io::HttpReply handle(const io::HttpRequest& request) override;
+    // 401 at /refused, which has nothing else.
+    std::optional<io::HttpResponse> refuse_head(const io::HttpRequest& request) override;
     io::HttpResponse refuse(const Error& error, const RequestId& id) override;
 
     void set_body(std::string lead, std::string body, std::string headers = {});

@@ -147,6 +147,45 @@ TEST_F(RouterTest, AdminRoutesExistOnTheSocketOnly) {
     EXPECT_EQ(ask(request).lead, "done");
 }
 
+// A large body is not read for a request that no door would take; where one might, the head is let
+// pass, and the doors decide.
+TEST_F(RouterTest, HeadsThatSayEnoughAreRefused) {
+    struct Case {
+        Method method;
+        std::string path;
+        std::string content_type;
+        std::string token;
+        int status;  // 0: let pass
+    };
+    const std::vector<Case> cases = {
+        {Method::kPost, "/nothing", "", "", 404},
+        {Method::kPost, "/secret", "", "", 404},
+        {Method::kPut, "/thing", "", "", 405},
+        {Method::kPost, "/thing", "text/plain", "", 415},
+        {Method::kPost, "/thing", "application/json", "slu_unknown", 401},
+        {Method::kPost, "/thing", "application/json; charset=utf-8", "", 0},
+        {Method::kPost, "/thing", "", "", 0},
+        {Method::kGet, "/thing", "text/plain", "slu_unknown", 0},
+    };
+    for (const Case& c : cases) {
+        TestRequest request(c.method, c.path, clock_.now());
+        if (!c.content_type.empty()) {
+            request.header("Content-Type", c.content_type);
+        }
+        if (!c.token.empty()) {
+            request.header("X-Api-Key", c.token);
+        }
+        const auto refusal = router_.refuse_head(request.get());
+        EXPECT_EQ(refusal ? refusal->status : 0, c.status) << c.path << " " << c.content_type;
+        if (refusal) {
+            EXPECT_TRUE(has_header(*refusal, "X-Content-Type-Options: nosniff"));
+        }
+    }
+    TestRequest foreign(Method::kPost, "/thing", clock_.now());
+    foreign.header("Origin", "https://elsewhere.example");
+    EXPECT_EQ(router_.refuse_head(foreign.get()).value().status, 403);
+}
+
 // What never became a request is refused in the native dialect, with the id that is logged.
 TEST_F(RouterTest, RefusalsAreProblems) {
     SeededRandom random(3);
