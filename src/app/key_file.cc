@@ -67,6 +67,11 @@ Status make_secrets_file(const std::string& path, Random& random) {
 }
 
 Result<Secret> read_secrets_file(const std::string& path, const Environment& environment) {
+    struct stat info{};
+    if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+        // Reading a pipe would wait for somebody to write.
+        return refusal(Code::kInvalidRequest, "cannot read " + path + ": it is no regular file");
+    }
     TRY(std::string text, environment.read_file(path, kMaxSecretsFileBytes));
     return Secret(std::move(text));
 }
@@ -115,6 +120,18 @@ std::string keys_path(const std::string& data_dir) {
 
 std::string secrets_key_path(const std::string& data_dir) {
     return data_dir + "/secrets.key";
+}
+
+std::optional<std::string> exposed_secrets_file(const Config& config) {
+    const std::string& setting = config.secrets.key;
+    if (setting.starts_with(kEnvironmentPrefix)) {
+        return std::nullopt;
+    }
+    std::string path = setting.empty() ? secrets_key_path(config.data_dir) : setting;
+    struct stat info{};
+    const bool exposed =
+        ::stat(path.c_str(), &info) == 0 && (info.st_mode & (S_IRWXG | S_IRWXO)) != 0;
+    return exposed ? std::optional(std::move(path)) : std::nullopt;
 }
 
 Result<KeyFile> open_key_file(const Config& config, const Environment& environment,

@@ -12,6 +12,7 @@
 #include "web/key_store.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,9 @@ struct KeyFile {
     std::unique_ptr<io::SqliteStore> file;
     std::unique_ptr<web::KeyStore> store;
 };
+
+// The file that holds the secrets key, if others than its owner can read or write it.
+std::optional<std::string> exposed_secrets_file(const Config& config);
 
 // Opens the file, or makes it. In a data directory without keys a secrets key is made, too (mode
 // 0600, once, whoever comes first), if none is configured. References outlive the result. Errors:

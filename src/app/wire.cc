@@ -5,6 +5,7 @@
 #include "access/sqlite_spend_store.h"
 #include "access/sqlite_token_store.h"
 #include "access/token_watch.h"
+#include "app/data_dir_lock.h"
 #include "app/key_file.h"
 #include "app/version.h"
 #include "base/exception.h"
@@ -111,6 +112,13 @@ Status prepare_data_dir(const std::string& data_dir) {
     return {};
 }
 
+bool is_writable_by_others(const std::string& data_dir) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const fs::perms mode = fs::status(data_dir, error).permissions();
+    return !error && (mode & (fs::perms::group_write | fs::perms::others_write)) != fs::perms::none;
+}
+
 // Members are in dependency order: each may use what stands above it.
 struct Gateway::Parts {
     Parts(Config c, const Environment& environment_in, Clock& clock_in, Random& random_in,
@@ -154,6 +162,7 @@ struct Gateway::Parts {
     }
 
     Config config;
+    std::optional<DataDirLock> data_dir_lock;  // until the drain begins
     const Environment& environment;
     Clock& clock;
     Random& random;
@@ -214,6 +223,8 @@ Gateway::~Gateway() {
 
 Status Gateway::Parts::open_stores() {
     TRY_STATUS(prepare_data_dir(config.data_dir));
+    TRY(auto lock, DataDirLock::take(config.data_dir));
+    data_dir_lock.emplace(std::move(lock));
     TRY_STATUS(prepare_data_dir(state_dir(config)));
     TRY(auto connection,
         io::SqliteConnection::open(tokens_path(config.data_dir), access::token_schema()));
@@ -229,6 +240,12 @@ Status Gateway::Parts::open_stores() {
     usage_reports = std::make_unique<io::SqliteStore>("usage_reports", std::move(reports), metrics);
     spend_store = std::make_unique<access::SqliteSpendStore>(*usage_file, *usage_reports);
     TRY(key_file, open_key_file(config, environment, clock, random, metrics));
+    if (const auto path = exposed_secrets_file(config)) {
+        log.warn("secrets_key_open_to_others", {{"path", *path}, {"mend", "chmod 600"}});
+    }
+    if (is_writable_by_others(config.data_dir)) {
+        log.warn("data_dir_writable_by_others", {{"path", config.data_dir}, {"mend", "chmod 700"}});
+    }
     key_watch = std::make_unique<web::KeyWatch>(*key_file.store, keys, clock, log, metrics);
     return {};
 }
@@ -438,6 +455,9 @@ void Gateway::drain() {
         parts_->ops_door->start_draining();
     }
     if (parts_->server) {
+        parts_->server->release_unix_sockets();
+        // What is under way is reserved in the store already, so a successor may start meanwhile.
+        parts_->data_dir_lock.reset();
         parts_->server->drain();
     }
     parts_->stop_control();

@@ -71,4 +71,7 @@ std::string usage_path(const std::string& data_dir);
 // can't be made or is no directory.
 Status prepare_data_dir(const std::string& data_dir);
 
+// Whether others than its owner may put files of theirs in place of its own.
+bool is_writable_by_others(const std::string& data_dir);
+
 }  // namespace sluice::app

@@ -87,6 +87,7 @@ def test_bad_value_in_the_environment(tmp_path, setting):
     ("server.cors_origins", '["example.org"]', "server.cors_origins"), ("server.allowed_hosts", '["http://x"]', "server.allowed_hosts"),
     ("routing.fast", '["serpr"]', "did you mean 'serper'"), ("routing.deep", '["google"]', "unknown provider"),
     ("providers.serper.base_url", '"ftp://x"', "http://"), ("providers.tavily.base_url", '""', "http://"),
+    ("providers.serper.base_url", '"https://a.example/?x=1"', "without ?"), ("providers.serper.base_url", '"https://a.example/#x"', "without ?"),
     ("lanes.fast.queue_timeout_s", "20", "lanes.fast.queue_timeout_s"), ("server.tls_key_file", '"key.pem"', "server.tls_certificate_file"),
     ("data_dir", '""', "data_dir"), ("upstream.ca_file", '"/nowhere/ca.pem"', "upstream.ca_file"),
 ])
@@ -178,6 +179,18 @@ def test_a_port_in_use_is_said_clearly():
         assert str(gateway.port) in second.stderr and "in use" in second.stderr and "--listen" in second.stderr
     finally:
         assert gateway.stop() == 0
+
+
+def test_one_gateway_serves_from_a_data_directory(upstream):
+    """Also when the socket of the first one was removed: two would spend what one may."""
+    gateway = Sluice(upstream)
+    try:
+        os.remove(gateway.socket_path)
+        second = run("serve", "--listen", "127.0.0.1:0", "--data-dir", gateway.data_dir)
+        assert second.returncode == 1
+        assert f"process {gateway.process.pid} serves" in second.stderr
+    finally:
+        gateway.stop()
 
 
 def test_an_unusable_data_directory_is_said_clearly(tmp_path):

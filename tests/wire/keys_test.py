@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from wire import SLUICE, TIMEOUT_S, Process, call
+from wire import SLUICE, TIMEOUT_S, Process, Sluice, call
 
 SECRET = "serper-wire-secret-4711"
 
@@ -331,3 +331,37 @@ def test_mistakes_are_told(data_dir, args, stdin, code, said):
 def test_help_teaches(name):
     result = subprocess.run([SLUICE, "keys", name, "--help"], capture_output=True, text=True, timeout=TIMEOUT_S)
     assert result.returncode == 0 and "Usage:" in result.stdout and len(result.stdout) > 150
+
+
+def test_a_secrets_key_that_others_can_read_is_told(upstream):
+    gateway = Sluice(upstream)
+    path = gateway.data_dir / "secrets.key"
+    path.chmod(0o644)
+    doctor = gateway.command("doctor")
+    assert doctor.returncode == 1 and f"chmod 600 {path}" in doctor.stdout
+    gateway.data_dir.chmod(0o777)
+    again = Process([SLUICE, "serve", "--data-dir", gateway.data_dir, "--listen", "127.0.0.1:0"])
+    try:
+        assert again.process.wait(TIMEOUT_S) == 1, "the first one still holds the directory"
+    finally:
+        again.stop()
+    gateway.process.send_signal(signal.SIGTERM)
+    gateway.process.wait(TIMEOUT_S)
+    successor = Process([SLUICE, "serve", "--data-dir", gateway.data_dir, "--listen", "127.0.0.1:0"])
+    try:
+        successor.wait_for_line("secrets_key_open_to_others")
+        successor.wait_for_line("data_dir_writable_by_others")
+    finally:
+        successor.stop()
+        gateway.stop()
+
+
+def test_a_pipe_in_place_of_the_secrets_key_is_refused(tmp_path):
+    os.mkfifo(tmp_path / "secrets.key")
+    result = command(tmp_path, "list")
+    assert result.returncode == 1 and "no regular file" in result.stderr
+
+
+def test_one_key_is_added_at_a_time(tmp_path):
+    result = command(tmp_path, "add", "serper", stdin="serper-wire-first-1234\nserper-wire-second-1234\n")
+    assert result.returncode == 2 and "one key" in result.stderr

@@ -2,6 +2,8 @@
 #include "access/sqlite_token_store.h"
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
+#include "app/descriptor_limit.h"
+#include "app/key_file.h"
 #include "app/offline_keys.h"
 #include "app/server_call.h"
 #include "app/wire.h"
@@ -22,7 +24,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <sys/resource.h>
 #include <vector>
 
 namespace sluice::app {
@@ -31,9 +32,6 @@ namespace {
 
 // With less room than this the stores will soon fail.
 constexpr std::uintmax_t kLeastFreeBytes = 100 * 1024 * 1024;
-
-// Open files beside the clients' connections: those to upstreams, stores, listeners.
-constexpr std::size_t kOtherFiles = 512;
 
 enum class Finding : unsigned char { kGood, kHint, kBad };
 
@@ -62,9 +60,7 @@ Check check_data_dir(const std::string& data_dir) {
         return {"data directory", Finding::kBad, ready.error().message};
     }
     std::error_code error;
-    const auto open_to_all = fs::status(data_dir, error).permissions() &
-                             (fs::perms::group_write | fs::perms::others_write);
-    if (open_to_all != fs::perms::none) {
+    if (is_writable_by_others(data_dir)) {
         return {"data directory", Finding::kBad,
                 data_dir + " can be written by others; chmod 700 " + data_dir};
     }
@@ -93,6 +89,10 @@ Check check_keys(const Config& config, const Environment& environment) {
     if (!keys.ok()) {
         return {"provider keys", Finding::kBad, keys.error().message};
     }
+    if (const auto path = exposed_secrets_file(config)) {
+        return {"provider keys", Finding::kBad,
+                *path + " can be read or written by others; chmod 600 " + *path};
+    }
     ServerCall call;
     call.target = "/v1/keys";
     JsonReader reader({.max_bytes = kMaxServerAnswerBytes, .max_depth = 8});
@@ -111,16 +111,16 @@ Check check_keys(const Config& config, const Environment& environment) {
 }
 
 Check check_file_limit(std::size_t max_connections) {
-    rlimit limit{};
-    getrlimit(RLIMIT_NOFILE, &limit);
-    const std::size_t wanted = max_connections + kOtherFiles;
-    if (limit.rlim_cur < wanted) {
+    const std::size_t limit = descriptor_limit();
+    const std::size_t room = connections_within(limit);
+    if (room < max_connections) {
         return {"open files", Finding::kHint,
-                "the limit is " + std::to_string(limit.rlim_cur) +
-                    ", server.max_connections wants " + std::to_string(wanted) +
-                    "; raise it with ulimit -n"};
+                "the limit is " + std::to_string(limit) + ", so that " + std::to_string(room) +
+                    " connections are served at once in place of server.max_connections; raise it "
+                    "to " +
+                    std::to_string(max_connections + kOtherFiles) + " with ulimit -n"};
     }
-    return {"open files", Finding::kGood, std::to_string(limit.rlim_cur)};
+    return {"open files", Finding::kGood, std::to_string(limit)};
 }
 
 Check check_gateway(const std::string& data_dir) {

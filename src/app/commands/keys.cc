@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -103,6 +102,19 @@ int list(KeysApi& api, bool as_json) {
     return 0;
 }
 
+// One line of a terminal; else all that comes, up to one byte more than a key may have.
+std::string read_stdin() {
+    std::string text;
+    if (isatty(STDIN_FILENO) == 1) {
+        std::getline(std::cin, text);
+        return text;
+    }
+    text.resize(kMaxSecretInput + 1);
+    std::cin.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(std::cin.gcount()));
+    return text;
+}
+
 // From the file, the variable or standard input; never from the command line, which other users of
 // the machine can read.
 Result<Secret> read_secret(const AddOptions& options, const Environment& environment) {
@@ -115,10 +127,8 @@ Result<Secret> read_secret(const AddOptions& options, const Environment& environ
         if (isatty(STDIN_FILENO) == 1) {
             print_to_stderr("the key, then Enter: ");
         }
-        text.resize(kMaxSecretInput + 1);
-        std::cin.getline(text.data(), static_cast<std::streamsize>(text.size()));
-        text.resize(std::strlen(text.c_str()));
-        if (std::cin.fail() && text.size() == kMaxSecretInput) {
+        text = read_stdin();
+        if (text.size() > kMaxSecretInput) {
             return Error{Code::kInvalidRequest,
                          Blame::kCaller,
                          "the key is longer than " + std::to_string(kMaxSecretInput) + " bytes",
@@ -127,6 +137,12 @@ Result<Secret> read_secret(const AddOptions& options, const Environment& environ
     }
     const Secret whole(std::move(text));
     Secret secret(std::string(trim(whole.reveal())));
+    if (secret.reveal().find('\n') != std::string_view::npos) {
+        return Error{Code::kInvalidRequest,
+                     Blame::kCaller,
+                     "more than one line was given; one key is added at a time",
+                     {}};
+    }
     if (secret.empty()) {
         return Error{Code::kInvalidRequest,
                      Blame::kCaller,

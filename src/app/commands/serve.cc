@@ -1,6 +1,7 @@
 // `sluice serve`: the gateway, until SIGTERM or SIGINT; SIGHUP reads the configuration again.
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
+#include "app/descriptor_limit.h"
 #include "app/version.h"
 #include "app/watchdog.h"
 #include "app/wire.h"
@@ -114,6 +115,18 @@ std::string waiting_for_restart(const std::vector<EffectiveSetting>& in_force,
     return names;
 }
 
+// A connection that can't be accepted would wait without an answer, and calls to providers would
+// fail for want of a file.
+void keep_within_descriptors(io::HttpServerConfig& server, std::size_t limit, const obs::Log& log) {
+    const std::size_t room = connections_within(limit);
+    if (server.max_connections > room) {
+        log.warn("max_connections_lowered", {{"configured", server.max_connections},
+                                             {"in_force", room},
+                                             {"open_files_limit", limit}});
+        server.max_connections = room;
+    }
+}
+
 void reload(Gateway& gateway, Millis& drain_timeout, const LoadedConfig& started_with,
             const ConfigOptions& options, const Environment& environment, const obs::Log& log) {
     LoadedConfig fresh = load_config(options.sources(), environment);
@@ -126,6 +139,7 @@ void reload(Gateway& gateway, Millis& drain_timeout, const LoadedConfig& started
         return;
     }
     drain_timeout = fresh.config.server.drain_timeout;
+    keep_within_descriptors(fresh.config.server, descriptor_limit(), log);
     gateway.reload(std::move(fresh.config));
     log.info("config_reloaded", {{"file", fresh.file}});
     const std::string waiting = waiting_for_restart(started_with.settings, fresh.settings);
@@ -146,6 +160,7 @@ int serve(const ConfigOptions& options) {
     SystemRandom random;
     auto sink = obs::make_stderr_sink();
     obs::Log log(clock, *sink, loaded->config.log_level);
+    keep_within_descriptors(loaded->config.server, raise_descriptor_limit(), log);
     auto gateway = std::make_unique<Gateway>(loaded->config, environment, clock, random, log);
     const Status started = gateway->start();
     if (!started.ok()) {
