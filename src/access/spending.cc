@@ -12,6 +12,9 @@ std::int64_t to_micro_usd(double usd) {
 }
 
 std::optional<std::int64_t> to_budget(double usd) {
+    if (!(usd >= 0)) {  // NaN, too
+        return std::nullopt;
+    }
     const std::int64_t micro_usd = to_micro_usd(usd);
     return usd > 0 && micro_usd == 0 ? std::nullopt : std::optional(micro_usd);
 }

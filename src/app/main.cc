@@ -16,13 +16,24 @@
 namespace {
 
 // Started with one of the standard descriptors closed, the process would get its number for a
-// database or a connection, and log lines would be written into that.
+// database or a connection, and log lines would be written into that. What a command has to say
+// must not get lost, so that writing to a stdout that was closed still fails.
 void occupy_standard_descriptors() {
     for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
         if (::fcntl(descriptor, F_GETFD) < 0) {
-            ::open("/dev/null", O_RDWR);  // takes the lowest number that is free
+            // Takes the lowest number that is free.
+            ::open("/dev/null", descriptor == STDOUT_FILENO ? O_RDONLY : O_RDWR);
         }
     }
+}
+
+// The exit code of a command that ended with `code`.
+int with_output_checked(int code) {
+    if (sluice::app::flush_output()) {
+        return code;
+    }
+    sluice::app::print_error("the output could not be written");
+    return code == 0 ? 1 : code;
 }
 
 }  // namespace
@@ -57,10 +68,10 @@ int main(int argc, char** argv) {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         // Help and version end with 0; a wrong command line with 2.
-        return app.exit(error) == 0 ? 0 : 2;
+        return with_output_checked(app.exit(error) == 0 ? 0 : 2);
     }
     try {
-        return chosen();
+        return with_output_checked(chosen());
     } catch (const std::exception& error) {
         // What Asio throws where the system has no descriptor, thread or memory left for a start.
         sluice::app::print_error(error.what());

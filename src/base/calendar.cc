@@ -1,7 +1,5 @@
 #include "base/calendar.h"
 
-#include "base/rfc3339.h"
-
 #include <charconv>
 #include <cstddef>
 
@@ -40,8 +38,21 @@ UtcDay first_of_next_month(UtcDay day) {
     return UtcDay(first + std::chrono::months(1));
 }
 
+// Not by way of rfc3339(): its nanoseconds end with the year 2262.
 std::string format_day(UtcDay day) {
-    return rfc3339(day).substr(0, kDayTextSize);
+    const year_month_day date(day);
+    std::string text(kDayTextSize, '-');
+    const auto put = [&text](std::size_t end, unsigned value, std::size_t digits) {
+        for (; digits > 0; --digits) {
+            end -= 1;
+            text[end] = static_cast<char>('0' + value % 10);
+            value /= 10;
+        }
+    };
+    put(4, static_cast<unsigned>(static_cast<int>(date.year())), 4);
+    put(7, static_cast<unsigned>(date.month()), 2);
+    put(10, static_cast<unsigned>(date.day()), 2);
+    return text;
 }
 
 std::optional<UtcDay> parse_day(std::string_view text) {

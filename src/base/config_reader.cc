@@ -39,6 +39,21 @@ std::string quote(std::string_view text) {
     return toml_string(text.substr(0, end)) + "...";
 }
 
+// A URL without the password that it may hold; other text as it is.
+std::string without_password(std::string_view text) {
+    const std::size_t scheme_end = text.find("://");
+    if (scheme_end == std::string_view::npos) {
+        return std::string(text);
+    }
+    const std::size_t begin = scheme_end + 3;
+    const std::string_view authority = text.substr(begin, text.find_first_of("/?#", begin) - begin);
+    const std::size_t at = authority.rfind('@');
+    if (at == std::string_view::npos) {
+        return std::string(text);
+    }
+    return std::string(text.substr(0, begin)) + "********" + std::string(text.substr(begin + at));
+}
+
 // 4.0 must not be shown as the whole number that was asked for.
 std::string with_point(std::string number) {
     const bool whole = number.find_first_not_of("-0123456789") == std::string::npos;
@@ -284,7 +299,7 @@ void ConfigReader::text(const Setting& setting, std::string& field) {
         .expected = "text in quotes",
         .from_text = [](const BareText& v) { return std::optional(v.text); },
         .from_toml = text_of,
-        .to_toml = [](const std::string& v) { return toml_string(v); }};
+        .to_toml = [](const std::string& v) { return toml_string(without_password(v)); }};
     read_setting(*layers_.impl_, prefix_, setting, kind, field);
 }
 

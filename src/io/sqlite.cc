@@ -339,12 +339,15 @@ Status SqliteConnection::configure(const SqliteOptions& options) {
 }
 
 // Of several connections that find a fresh file at once SQLite lets one change its mode and refuses
-// the others without waiting, whatever the busy timeout is.
+// the others without waiting, whatever the busy timeout is; at other locks it would wait that long
+// in every round. So each round only asks, and the rounds together take kOpenBusyTimeout.
 Status SqliteConnection::switch_to_wal() {
+    sqlite3_busy_timeout(handle_->database, 0);
     for (Millis waited{0};; waited += kWalRetryDelay) {
         Result<SqliteStatement> mode = query("PRAGMA journal_mode = WAL");
         const Result<bool> answered = mode.ok() ? mode->next() : Result<bool>(mode.error());
         if (answered.ok() && *answered && mode->text(0) == "wal") {
+            sqlite3_busy_timeout(handle_->database, static_cast<int>(kOpenBusyTimeout.count()));
             return {};
         }
         const bool is_busy = !answered.ok() && answered.error().retry_after.has_value();

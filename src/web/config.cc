@@ -213,6 +213,8 @@ ProviderSettings ProviderSettings::read(ConfigReader in, const ProviderSpec& spe
     }
     if (!is_http_url(c.base_url)) {
         in.fail("base_url", "expected a URL that begins with http:// or https://");
+    } else if (c.base_url.find_first_of("?#") != std::string::npos) {
+        in.fail("base_url", "expected a URL without ? and #, since paths are put behind it");
     }
     // The vendor's limit is the default for the vendor's own address. What stands in its place, a
     // proxy or a test, has limits of its own.

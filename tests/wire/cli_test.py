@@ -3,6 +3,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import stat
 import subprocess
 
@@ -30,11 +31,59 @@ def test_help_teaches(args):
     (["tokens", "add", "--scopes", "everything"], "--scopes"), (["tokens", "add", "--expires-in", "soon"], "--expires-in"),
     (["tokens", "add", "--requests-per-minute", "99999999"], "requests"), (["serve", "--set", "novalue"], "KEY=VALUE"),
     (["tokens", "add", "--budget-usd-day", "0.0000004"], "at least 0.000001"),
+    (["tokens", "add", "--budget-usd-day", "nan"], "at least 0.000001"),
+    (["tokens", "add", "--requests-per-minute", "-1"], "requests"),
 ])
 def test_a_wrong_command_line_ends_with_2(tmp_path, args, expected):
     result = run(*args, cwd=tmp_path)
     assert result.returncode == 2, (result.stdout, result.stderr)
     assert expected in result.stderr + result.stdout
+
+
+OUTPUT_LOST = [["version"], ["version", "--json"], ["--help"], ["check"], ["usage"], ["tokens", "list"], ["doctor"]]
+
+
+@pytest.mark.parametrize("args", OUTPUT_LOST, ids=" ".join)
+def test_lost_output_is_no_success(tmp_path, args):
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run([SLUICE, *args], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT_S)
+    assert ended.returncode == 1 and "could not be written" in ended.stderr
+    closed = subprocess.run(["/bin/sh", "-c", 'exec "$@" >&-', "sh", SLUICE, *args], cwd=tmp_path, capture_output=True,
+                            text=True, timeout=TIMEOUT_S)
+    assert closed.returncode == 1 and "could not be written" in closed.stderr
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]], ids=["text", "json"])
+def test_a_token_that_nobody_saw_is_revoked(tmp_path, flags):
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run([SLUICE, "tokens", "add", *flags], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE,
+                               text=True, timeout=TIMEOUT_S)
+    assert ended.returncode == 1 and "revoked" in ended.stderr
+    tokens = json.loads(run("tokens", "list", "--json", cwd=tmp_path).stdout)["tokens"]
+    assert len(tokens) == 1 and "revoked_at" in tokens[0]
+
+
+def test_days_beyond_the_nanoseconds_are_written_as_they_are(tmp_path):
+    result = run("usage", "--since", "0001-01-01", "--until", "9999-12-31", cwd=tmp_path)
+    assert result.returncode == 0 and "from 0001-01-01 to 9999-12-31" in result.stdout
+
+
+def test_a_locked_store_is_an_error_and_not_a_wait(tmp_path):
+    holder = sqlite3.connect(tmp_path / "access.db", isolation_level=None)
+    holder.execute("CREATE TABLE t (x)")
+    holder.execute("BEGIN")
+    holder.execute("SELECT * FROM t").fetchall()  # a reader, which keeps others from changing the file's mode
+    result = run("tokens", "list", "--data-dir", tmp_path)
+    holder.close()
+    assert result.returncode == 1 and "access.db" in result.stderr
+
+
+def test_check_shows_no_password(tmp_path):
+    url = "https://user:hunter2@proxy.example/serper"
+    for flags in ([], ["--json"]):
+        result = run("check", *flags, "--set", f"providers.serper.base_url={url}", cwd=tmp_path)
+        assert result.returncode == 0 and "hunter2" not in result.stdout + result.stderr
+        assert "@proxy.example/serper" in result.stdout
 
 
 def test_version():

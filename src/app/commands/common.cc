@@ -117,6 +117,11 @@ void print(const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
+bool flush_output() {
+    std::cout.flush();
+    return std::fflush(stdout) == 0 && std::ferror(stdout) == 0 && std::cout.good();
+}
+
 void print_to_stderr(const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stderr);
 }

@@ -49,6 +49,7 @@ std::string data_dir_of(const ConfigOptions& options, const Environment& environ
 std::string table(const std::vector<std::vector<std::string>>& rows);
 
 void print(const std::string& text);            // to stdout
+bool flush_output();                            // false: some of what was printed got lost
 void print_to_stderr(const std::string& text);  // as it is
 void print_error(const std::string& text);      // to stderr, after "sluice: ", with a line break
 

@@ -34,9 +34,9 @@ struct AddOptions {
     std::string label;
     std::string scopes = "search";
     std::string expires_in;
-    std::int64_t requests_per_minute = -1;
-    std::array<std::int64_t, access::kPeriods> budget_calls = {-1, -1, -1};  // -1: not given
-    std::array<double, access::kPeriods> budget_usd = {-1, -1, -1};
+    std::optional<std::int64_t> requests_per_minute = {};
+    std::array<std::optional<std::int64_t>, access::kPeriods> budget_calls = {};
+    std::array<std::optional<double>, access::kPeriods> budget_usd = {};
 };
 
 // The store of the configured data directory, for one command.
@@ -125,6 +125,15 @@ std::optional<std::chrono::seconds> parse_period(const std::string& text) {
     }
 }
 
+// A token that nobody has seen must not stay valid.
+int take_back(OpenStore& store, const std::string& id) {
+    const auto revoked = store.run(store.tokens().revoke(id));
+    print_error("the token could not be written to the output" +
+                (revoked.ok() ? ", so it was revoked"
+                              : "; revoke it with `sluice tokens revoke " + id + "`"));
+    return 1;
+}
+
 int add(OpenStore& store, const AddOptions& options, bool as_json) {
     access::NewToken token;
     token.label = options.label;
@@ -142,15 +151,11 @@ int add(OpenStore& store, const AddOptions& options, bool as_json) {
         }
         token.expires_at = SystemClock().wall_now() + *period;
     }
-    if (options.requests_per_minute >= 0) {
-        token.requests_per_minute = options.requests_per_minute;
-    }
+    token.requests_per_minute = options.requests_per_minute;
+    token.budget.calls = options.budget_calls;
     for (std::size_t i = 0; i < access::kPeriods; ++i) {
-        if (options.budget_calls[i] >= 0) {
-            token.budget.calls[i] = options.budget_calls[i];
-        }
-        if (options.budget_usd[i] >= 0) {
-            const std::optional<std::int64_t> budget = access::to_budget(options.budget_usd[i]);
+        if (options.budget_usd[i]) {
+            const std::optional<std::int64_t> budget = access::to_budget(*options.budget_usd[i]);
             if (!budget) {
                 print_error("--budget-usd-" + std::string(to_string(access::kEachPeriod[i])) +
                             ": " + std::string(access::kSmallestBudget));
@@ -164,16 +169,21 @@ int add(OpenStore& store, const AddOptions& options, bool as_json) {
         print_error(issued.error().message);
         return issued.error().code == Code::kInvalidRequest ? 2 : 1;
     }
+    std::string out(issued->token.reveal());
     if (as_json) {
-        std::string out;
+        out.clear();
         JsonWriter json(out);
         json.begin_object().field("token", issued->token.reveal());
         write_record(json, issued->record);
         json.end_object();
-        print(out + "\n");
+    }
+    print(out + "\n");
+    if (!flush_output()) {
+        return take_back(store, issued->record.id);
+    }
+    if (as_json) {
         return 0;
     }
-    print(std::string(issued->token.reveal()) + "\n");
     print_to_stderr(
         "token " + issued->record.id + " with scope " + issued->record.scopes.to_string() +
         "; it is shown once and kept nowhere. Send it as: Authorization: Bearer TOKEN\n");

@@ -79,7 +79,7 @@ Status set_field(const std::string& name, std::string text, UsageRequest& reques
     if (const auto purse = purse_of(name)) {
         return set_account(*purse, std::move(text), request);
     }
-    std::string message = "unknown field '" + name + "'";
+    std::string message = "unknown field " + shown_name(name);
     if (const auto guess = nearest(name, {kFields.begin(), kFields.end()})) {
         message += "; did you mean '" + std::string(*guess) + "'?";
     }

@@ -32,6 +32,9 @@ TEST(Calendar, DaysSurviveBeingWritten) {
         EXPECT_EQ(parse_day(format_day(day)), day);
     }
     EXPECT_EQ(format_day(2026y / March / 7), "2026-03-07");
+    // What nanoseconds can't count.
+    EXPECT_EQ(format_day(9999y / December / 31), "9999-12-31");
+    EXPECT_EQ(format_day(1y / January / 1), "0001-01-01");
 }
 
 // Nothing but a day of the calendar is taken for one.
