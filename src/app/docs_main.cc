@@ -4,6 +4,7 @@
 #include "app/config.h"
 #include "app/version.h"
 #include "base/config_render.h"
+#include "io/egress_metrics.h"
 #include "io/exchange_metrics.h"
 #include "io/http_client_metrics.h"
 #include "io/http_server_metrics.h"
@@ -36,9 +37,9 @@ class EmptyEnvironment final : public Environment {
 std::string all_metrics() {
     std::vector<const obs::MetricSpec*> specs;
     for (const auto& side :
-         {access::access_metrics(), io::exchange_metrics(), io::http_client_metrics(),
-          io::http_server_metrics(), io::redis_metrics(), io::sqlite_metrics(), obs::obs_metrics(),
-          web::web_metrics()}) {
+         {access::access_metrics(), io::egress_metrics(), io::exchange_metrics(),
+          io::http_client_metrics(), io::http_server_metrics(), io::redis_metrics(),
+          io::sqlite_metrics(), obs::obs_metrics(), web::web_metrics()}) {
         specs.insert(specs.end(), side.begin(), side.end());
     }
     return obs::describe_metrics(specs);

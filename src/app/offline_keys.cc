@@ -8,6 +8,7 @@
 #include "app/wire.h"
 #include "base/clock.h"
 #include "base/random.h"
+#include "io/egress.h"
 #include "io/http_client.h"
 #include "io/sqlite_store.h"
 #include "obs/log.h"
@@ -57,9 +58,12 @@ struct OfflineKeys::Parts {
           log(clock, *sink, obs::Level::kError),
           web_config(std::make_shared<const web::WebConfig>(config.web)),
           http(loop.get_executor(), config.upstream, clock, log, metrics),
+          egress(clock, log, metrics),
           pool(std::make_shared<web::MemoryKeyRuntime>(clock, config.web.keys.runtime)),
           providers(config.web.circuit, log, metrics),
-          access(access::AccessConfig{}, true, {}, tokens, clock, metrics) {}
+          access(access::AccessConfig{}, true, {}, tokens, clock, metrics) {
+        egress.configure(config.web.egress, config.web.egress_users());
+    }
 
     Status open_spending(const Config& config);
     Status load_spending();
@@ -94,6 +98,7 @@ struct OfflineKeys::Parts {
     boost::asio::io_context loop{1};
     std::shared_ptr<const web::WebConfig> web_config;
     io::CurlHttpClient http;
+    io::EgressRouter egress;
     web::KeyPool pool;
     web::ProviderStates providers;
     access::TokenTable tokens;
@@ -144,7 +149,7 @@ Result<std::unique_ptr<OfflineKeys>> OfflineKeys::open(const Config& config,
     TRY_STATUS(parts->run(parts->watch->refresh()));
     TRY_STATUS(parts->open_spending(config));
     parts->trial = std::make_unique<web::KeyTrial>(
-        parts->pool, *parts->budgets, parts->providers, parts->http, parts->clock,
+        parts->pool, *parts->budgets, parts->providers, parts->http, parts->egress, parts->clock,
         [settings = parts->web_config] { return settings; });
     parts->admin = std::make_unique<web::KeyAdmin>(parts->loop.get_executor(), *parts->file.store,
                                                    *parts->watch, parts->pool, *parts->trial);

@@ -10,6 +10,8 @@
 #include "app/version.h"
 #include "base/exception.h"
 #include "io/address.h"
+#include "io/egress.h"
+#include "io/egress_monitor.h"
 #include "io/exchange_writer.h"
 #include "io/faulty_http_client.h"
 #include "io/http_client.h"
@@ -129,12 +131,15 @@ struct Gateway::Parts {
           random(random_in),
           log(log_in),
           http(control.get_executor(), config.upstream, clock, log, metrics),
+          egress(clock, log, metrics),
+          egress_monitor(control.get_executor(), egress, http, clock, log),
           tasks(control.get_executor(),
                 [this](const std::exception_ptr& error) {
                     log.error("task_failed", {{"exception", exception_type(error)}});
                 }),
           keys(std::make_shared<web::MemoryKeyRuntime>(clock, config.web.keys.runtime)) {
         keys.set_default_accounts(config.web.default_accounts());
+        egress.configure(config.web.egress, config.web.egress_users());
         metrics.sampled(obs::kLogLinesDropped, {},
                         [this] { return static_cast<double>(log.dropped()); });
     }
@@ -175,6 +180,8 @@ struct Gateway::Parts {
     std::unique_ptr<io::ReplayHttpClient> replay_http;
     std::unique_ptr<io::FaultyHttpClient> faulty_http;
     io::HttpClient* upstreams = &http;  // what providers are reached through
+    io::EgressRouter egress;
+    io::EgressMonitor egress_monitor;
     TaskScope tasks;
     const std::shared_ptr<asio::cancellation_signal> stop_watch =
         std::make_shared<asio::cancellation_signal>();
@@ -311,10 +318,11 @@ void Gateway::Parts::build_services() {
         control.get_executor(), config.budgets,
         std::vector<std::string>(providers.begin(), providers.end()), *spend_store, clock, log,
         metrics);
-    search = std::make_unique<web::Search>(control.get_executor(), config.web, *access, *budgets,
-                                           keys, *upstreams, clock, log, metrics, shared.get());
+    search =
+        std::make_unique<web::Search>(control.get_executor(), config.web, *access, *budgets, keys,
+                                      *upstreams, egress, clock, log, metrics, shared.get());
     key_trial = std::make_unique<web::KeyTrial>(keys, *budgets, search->providers(), *upstreams,
-                                                clock, [this] { return search->config(); });
+                                                egress, clock, [this] { return search->config(); });
     key_admin = std::make_unique<web::KeyAdmin>(control.get_executor(), *key_file.store, *key_watch,
                                                 keys, *key_trial);
     search_door = std::make_unique<surface::SearchDoor>(*search, *access, clock);
@@ -371,6 +379,7 @@ Task<void> Gateway::Parts::stop_tasks() {
     if (budgets) {
         co_await budgets->stop();
     }
+    co_await egress_monitor.stop();
     tasks.close();
     stop_watch->emit(asio::cancellation_type::terminal);
     stop_key_watch->emit(asio::cancellation_type::terminal);
@@ -413,6 +422,9 @@ Status Gateway::start() {
         TRY_STATUS(parts.on_control(parts.token_watch->refresh()));
     }
     asio::post(parts.control, [&parts] {
+        if (!parts.replay_http) {  // which makes no connection at all
+            parts.egress_monitor.start();
+        }
         parts.tasks.spawn(parts.token_watch->run(), parts.stop_watch);
         parts.tasks.spawn(parts.key_watch->run(), parts.stop_key_watch);
         parts.tasks.spawn(parts.search->sweep_caches(), parts.stop_sweep);
@@ -442,10 +454,13 @@ void Gateway::reload(Config config) {
     parts_->search->reconfigure(config.web);
     asio::post(parts_->control,
                [parts = parts_.get(), keys = config.web.keys.runtime,
-                accounts = config.web.default_accounts(), budgets = config.budgets]() mutable {
+                accounts = config.web.default_accounts(), budgets = config.budgets,
+                egress = config.web.egress, users = config.web.egress_users()]() mutable {
                    parts->keys.runtime().configure(keys);
                    parts->keys.set_default_accounts(std::move(accounts));
                    parts->budgets->reconfigure(std::move(budgets));
+                   parts->egress.configure(std::move(egress), std::move(users));
+                   parts->egress_monitor.reconfigured();
                });
     parts_->log.set_lowest(config.log_level);
 }

@@ -254,7 +254,8 @@ struct CurlHttpClient::Impl : std::enable_shared_from_this<Impl> {
         armed_for = Instant::max();
         const Instant now = clock.now();
         while (!deadlines.empty() && deadlines.begin()->first <= now) {
-            give_up(deadlines.begin()->second, transfer_timed_out());
+            const TransferId id = deadlines.begin()->second;
+            give_up(id, exchanges.at(id)->transfer.timed_out());
         }
         if (!deadlines.empty()) {
             arm_deadline();

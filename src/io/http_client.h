@@ -34,7 +34,7 @@ struct ClientRequest {
     // URL: what recordings are filed under (io/exchange.h). The name lives as long as the process.
     std::string_view upstream;
     std::size_t base_bytes = 0;
-    std::string proxy;   // http://, https://, socks5://, socks5h://; empty: direct
+    Secret proxy;        // http://, https://, socks5://, socks5h://; empty: direct
     Instant deadline{};  // the transfer is freed then, whatever its state
     // After decompression. The client's own bound (HttpClientConfig) holds whatever stands here.
     std::size_t max_response_bytes = std::numeric_limits<std::size_t>::max();

@@ -1,6 +1,7 @@
 #include "io/http_transfer.h"
 
 #include "base/text.h"
+#include "io/transfer_errors.h"
 
 #include <curl/curl.h>
 
@@ -205,7 +206,8 @@ Status HttpTransfer::prepare(ClientRequest request) {
         return refuse("the upstream's URL is not http or https");
     }
     if (!request_.proxy.empty() &&
-        !starts_with_any(request_.proxy, {"http://", "https://", "socks5://", "socks5h://"})) {
+        !starts_with_any(request_.proxy.reveal(),
+                         {"http://", "https://", "socks5://", "socks5h://"})) {
         return refuse("the proxy is not http, https, socks5 or socks5h");
     }
     if (request_.method == Method::kOther) {
@@ -215,7 +217,7 @@ Status HttpTransfer::prepare(ClientRequest request) {
     apply_config();
     // Terminated, as all of a string. libcurl copies it and frees the copy with the next reset.
     set(easy_, CURLOPT_URL, url_.reveal().data());
-    set(easy_, CURLOPT_PROXY, request_.proxy.c_str());
+    set(easy_, CURLOPT_PROXY, request_.proxy.reveal().data());
     if (request_.method != Method::kHead) {
         // Refuses a declared length at once; what is not declared is counted as it comes.
         set(easy_, CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(max_body_bytes_));
@@ -368,6 +370,13 @@ Result<ClientResponse> HttpTransfer::finish(int code, Millis elapsed) {
     return std::move(response_);
 }
 
+Error HttpTransfer::timed_out() const {
+    if (proxy_is_at_fault(CURLE_OPERATION_TIMEDOUT)) {
+        return error_of(CURLE_OPERATION_TIMEDOUT);
+    }
+    return transfer_timed_out();
+}
+
 long HttpTransfer::new_connections() const {
     return info<long>(easy_, CURLINFO_NUM_CONNECTS);
 }
@@ -446,7 +455,7 @@ bool HttpTransfer::proxy_handshake_failed() const {
 bool HttpTransfer::proxy_kept_the_tunnel() const {
     const long status = tunnel_status();
     const bool asks_for_tunnel = starts_with_any(request_.url, {"https://"}) &&
-                                 starts_with_any(request_.proxy, {"http://", "https://"});
+                                 starts_with_any(request_.proxy.reveal(), {"http://", "https://"});
     if (status == 0) {
         return asks_for_tunnel && new_connections() > 0;
     }

@@ -47,6 +47,9 @@ class HttpTransfer {
     // What became of it, from the CURLcode that it ended with; `elapsed` goes into the answer.
     Result<ClientResponse> finish(int code, Millis elapsed);
 
+    // What to call it that it has not ended by its deadline. While libcurl performs it.
+    Error timed_out() const;
+
     // After finish(), or for a transfer that was stopped: the new connections that it made.
     long new_connections() const;
 

@@ -20,8 +20,9 @@ bool holds_key(const LeaseStart& start) {
 }  // namespace
 
 ProviderCall::ProviderCall(KeyPool& keys, access::Budgets& budgets, io::HttpClient& http,
-                           Clock& clock, const obs::Log& log, obs::Metrics& metrics)
-    : keys_(keys), clock_(clock), sender_(keys, budgets, http, clock, log, metrics) {}
+                           io::EgressRouter& egress, Clock& clock, const obs::Log& log,
+                           obs::Metrics& metrics)
+    : keys_(keys), clock_(clock), sender_(keys, budgets, http, egress, clock, log, metrics) {}
 
 Task<CallResult> ProviderCall::run(Candidate candidate, const WebConfig& config,
                                    const SearchRequest& request, CallTerms terms,

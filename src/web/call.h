@@ -5,6 +5,7 @@
 #include "access/budget.h"
 #include "base/clock.h"
 #include "base/task.h"
+#include "io/egress.h"
 #include "io/http_client.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
@@ -29,8 +30,9 @@ bool may_be_asked(const ProviderState& state, KeyPool& keys, Instant now);
 class ProviderCall {
  public:
     // References outlive it.
-    ProviderCall(KeyPool& keys, access::Budgets& budgets, io::HttpClient& http, Clock& clock,
-                 const obs::Log& log, obs::Metrics& metrics);
+    ProviderCall(KeyPool& keys, access::Budgets& budgets, io::HttpClient& http,
+                 io::EgressRouter& egress, Clock& clock, const obs::Log& log,
+                 obs::Metrics& metrics);
 
     // In this order: can the provider honour the request; does its circuit let a call through; wait
     // for a turn under its rate; lease a key that is not in `tried_keys` (and add it there);

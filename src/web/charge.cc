@@ -1,5 +1,7 @@
 #include "web/charge.h"
 
+#include "io/egress.h"
+
 namespace sluice::web {
 namespace {
 
@@ -10,7 +12,8 @@ bool is_success(const Result<io::ClientResponse>& response) {
 }  // namespace
 
 bool never_left(const Result<io::ClientResponse>& response) {
-    return !response.ok() && response.error().blame == Blame::kGateway;
+    return io::is_fault_of_proxy(response) ||
+           (!response.ok() && response.error().blame == Blame::kGateway);
 }
 
 std::optional<Cost> charge_for(const EndedCall& call) {

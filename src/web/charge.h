@@ -11,7 +11,8 @@
 
 namespace sluice::web {
 
-// Whether the call was given up on our side, so that the provider does not know of it.
+// Whether the call was given up on our side, or by the proxy that it went through, so that the
+// provider does not know of it.
 bool never_left(const Result<io::ClientResponse>& response);
 
 // What is known of a call that ended.

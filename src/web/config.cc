@@ -74,6 +74,22 @@ void read_rate(ConfigReader in, RateLimit& rate) {
                 1ms, 24h * 31);
 }
 
+io::EgressChoice read_egress(ConfigReader& in, const io::EgressConfig& egress) {
+    std::string word;
+    in.text({"egress",
+             "what its calls go out through: a policy, or the name of an endpoint below "
+             "egress.endpoints; empty: egress.policy",
+             {},
+             false},
+            word);
+    Result<io::EgressChoice> choice = io::parse_egress_choice(word, egress);
+    if (!choice.ok()) {
+        in.fail("egress", std::move(choice).error().message);
+        return {};
+    }
+    return *std::move(choice);
+}
+
 void read_strategy(ConfigReader& routing, const Setting& setting, Strategy& strategy) {
     routing.choice(setting, strategy,
                    {{to_string(Strategy::kFailover), Strategy::kFailover},
@@ -170,7 +186,8 @@ HedgeConfig HedgeConfig::read(ConfigReader in) {
     return c;
 }
 
-ProviderSettings ProviderSettings::read(ConfigReader in, const ProviderSpec& spec) {
+ProviderSettings ProviderSettings::read(ConfigReader in, const ProviderSpec& spec,
+                                        const io::EgressConfig& egress) {
     ProviderSettings c;
     c.base_url = spec.default_base_url;
     c.timeout = spec.default_timeout;
@@ -208,6 +225,7 @@ ProviderSettings ProviderSettings::read(ConfigReader in, const ProviderSpec& spe
                  spec.engine_variable, false},
                 c.engine_id);
     }
+    c.egress = read_egress(in, egress);
     while (c.base_url.ends_with('/')) {
         c.base_url.pop_back();
     }
@@ -238,6 +256,15 @@ std::vector<std::string> WebConfig::default_accounts() const {
         accounts.push_back(provider(each->spec().name).account);
     }
     return accounts;
+}
+
+std::vector<io::EgressUser> WebConfig::egress_users() const {
+    std::vector<io::EgressUser> users;
+    for (const Provider* each : all_providers()) {
+        const ProviderSpec& spec = each->spec();
+        users.push_back({std::string(spec.name), provider(spec.name).egress, spec.is_keyless()});
+    }
+    return users;
 }
 
 Strategy WebConfig::strategy(const SearchRequest& request) const {
@@ -276,6 +303,7 @@ WebConfig WebConfig::read(ConfigReader& in) {
     c.keys = KeysConfig::read(in.section("keys"));
     c.merge = MergeConfig::read(in.section("merge"));
     c.hedge = HedgeConfig::read(in.section("hedge"));
+    c.egress = io::EgressConfig::read(in.section("egress"));
     ConfigReader providers = in.section("providers");
     for (const Provider* provider : all_providers()) {
         const ProviderSpec& spec = provider->spec();
@@ -284,7 +312,7 @@ WebConfig WebConfig::read(ConfigReader& in) {
             section.explain_absent(key, "keys are not kept in this file; set them in " +
                                             std::string(spec.keys_variable));
         }
-        c.providers.emplace(spec.name, ProviderSettings::read(section, spec));
+        c.providers.emplace(spec.name, ProviderSettings::read(section, spec, c.egress));
     }
     return c;
 }

@@ -6,6 +6,7 @@
 #include "guard/backoff.h"
 #include "guard/circuit.h"
 #include "guard/lanes.h"
+#include "io/egress.h"
 #include "web/key_runtime.h"
 #include "web/price.h"
 #include "web/provider.h"
@@ -68,6 +69,7 @@ struct HedgeConfig {
 struct ProviderSettings {
     bool enabled = true;
     std::string base_url;         // without a trailing slash
+    io::EgressChoice egress;      // what its calls go out through
     Millis timeout{};             // of one attempt, from sending to the complete answer
     RateLimit rate;               // of all calls to it, by this process
     Millis results_ttl{300'000};  // how long an answer of it is kept
@@ -76,7 +78,9 @@ struct ProviderSettings {
     std::string engine_id;        // of keys without their own, where a provider needs one
     PriceConfig price;
 
-    static ProviderSettings read(ConfigReader in, const ProviderSpec& spec);  // providers.<name>
+    // The section "providers.<name>".
+    static ProviderSettings read(ConfigReader in, const ProviderSpec& spec,
+                                 const io::EgressConfig& egress);
 };
 
 struct WebConfig {
@@ -91,6 +95,7 @@ struct WebConfig {
     KeysConfig keys;
     MergeConfig merge;
     HedgeConfig hedge;
+    io::EgressConfig egress;
     std::map<std::string, ProviderSettings, std::less<>> providers;  // every built-in one
 
     static WebConfig read(ConfigReader& in);  // from the top of the file
@@ -98,6 +103,8 @@ struct WebConfig {
     const ProviderSettings& provider(std::string_view name) const;
     // By ProviderIndex: ProviderSettings::account, as KeyPool takes them.
     std::vector<std::string> default_accounts() const;
+    // By ProviderIndex: what EgressRouter::configure() is told of each provider.
+    std::vector<io::EgressUser> egress_users() const;
     // How the providers are combined: as the request says, else as its lane does. Never kOfLane.
     Strategy strategy(const SearchRequest& request) const;
     const std::vector<std::string>& route(Lane lane) const {

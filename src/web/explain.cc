@@ -42,7 +42,9 @@ struct Explainer {
         if (std::optional<Skip> skip = why_passed_over(*state, settings, outlook)) {
             outlook.outcome = skip->outcome;
             outlook.passed_over = std::move(skip->detail);
+            return outlook;
         }
+        outlook.egress = in.egress.peek(egress_ask(state->index(), request)).name();
         return outlook;
     }
 

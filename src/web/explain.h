@@ -5,6 +5,7 @@
 #include "access/budget.h"
 #include "base/clock.h"
 #include "guard/lanes.h"
+#include "io/egress.h"
 #include "web/keys.h"
 #include "web/provider.h"
 #include "web/result_cache.h"
@@ -28,6 +29,7 @@ struct ProviderOutlook {
     std::optional<Outcome> outcome;  // what a trace would call that; nothing: no trace shows it
     bool kept = false;   // its answer is there from before: no call would be made for it
     std::string key_id;  // of the key that it would be asked with
+    std::string egress;  // what the call would go out through; empty: none would be made
     Millis turn_in{};    // for so long a call would wait for its turn
     std::vector<Honoured> constraints;  // how it would honour those of the request
     Cost price;
@@ -56,6 +58,7 @@ struct Surroundings {
     KeyPool& keys;
     const access::Budgets& budgets;
     ResultCache& results;
+    const io::EgressRouter& egress;
     const Clock& clock;
     const WebConfig& config;
 };

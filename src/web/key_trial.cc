@@ -2,6 +2,7 @@
 
 #include "web/charge.h"
 #include "web/price.h"
+#include "web/route.h"
 #include "web/skip.h"
 
 #include <algorithm>
@@ -80,12 +81,13 @@ std::string_view to_string(KeyTest::Verdict verdict) {
 }
 
 KeyTrial::KeyTrial(KeyPool& pool, access::Budgets& budgets, const ProviderStates& providers,
-                   io::HttpClient& http, Clock& clock,
+                   io::HttpClient& http, io::EgressRouter& egress, Clock& clock,
                    std::function<std::shared_ptr<const WebConfig>()> config)
     : pool_(pool),
       budgets_(budgets),
       providers_(providers),
       http_(http),
+      egress_(egress),
       clock_(clock),
       config_(std::move(config)),
       trials_(guard::TokenBucketConfig{kBurst, kInterval}),
@@ -175,9 +177,12 @@ Task<KeyTest> KeyTrial::send(const Plan& plan, RateTurn turn, access::Reservatio
     const CallSite site{plan.settings.base_url, clock_.wall_now(), plan.settings.engine_id};
     io::ClientRequest call = call_to(provider, plan.request, plan.key, site);
     call.deadline = plan.deadline;
+    const io::EgressRoute route = egress_.route(egress_ask(plan.state.index(), plan.request));
+    call.proxy = route.proxy();
     const Instant sent = clock_.now();
     reservation.mark_sent();
     const Result<io::ClientResponse> response = co_await http_.send(std::move(call));
+    egress_.report(route, response);
 
     KeyTest result;
     result.latency = std::chrono::duration_cast<Millis>(clock_.now() - sent);

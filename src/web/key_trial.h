@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/task.h"
 #include "guard/token_bucket.h"
+#include "io/egress.h"
 #include "io/http_client.h"
 #include "web/blame.h"
 #include "web/config.h"
@@ -54,7 +55,7 @@ class KeyTrial {
 
     // References outlive it. `config` gives the settings in force.
     KeyTrial(KeyPool& pool, access::Budgets& budgets, const ProviderStates& providers,
-             io::HttpClient& http, Clock& clock,
+             io::HttpClient& http, io::EgressRouter& egress, Clock& clock,
              std::function<std::shared_ptr<const WebConfig>()> config);
 
     // What a trial of a key of that provider costs by the price list. Any thread.
@@ -90,6 +91,7 @@ class KeyTrial {
     access::Budgets& budgets_;
     const ProviderStates& providers_;
     io::HttpClient& http_;
+    io::EgressRouter& egress_;
     Clock& clock_;
     std::function<std::shared_ptr<const WebConfig>()> config_;
     guard::TokenBucket trials_;

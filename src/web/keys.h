@@ -49,6 +49,9 @@ class KeyLease {
     // counts now.
     void use();
 
+    // The call of the last use() never left: the next one counts in its place.
+    void take_back() { used_ = false; }
+
     // Gives the key back with what was learned. A rest may reach the whole account.
     void settle(Outcome outcome, std::optional<KeyRest> rest = {}) &&;
     // Nothing was sent: the quota gets the call back.

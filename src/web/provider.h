@@ -106,6 +106,9 @@ struct ProviderSpec {
     std::string_view engine_variable = {};  // "GOOGLE_CSE_ENGINE_ID"
     std::string_view notice = {};  // what whoever enables it should know, for the log at the start
     Capabilities can = {};
+
+    // Nobody needs a key to call it, so that its limits are those of an address.
+    bool is_keyless() const { return keys_variable.empty() && key_variable.empty(); }
 };
 
 // A key as an adapter needs it.

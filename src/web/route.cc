@@ -31,4 +31,8 @@ std::vector<Candidate> resolve_route(const ProviderStates& states, const WebConf
     return route;
 }
 
+io::EgressAsk egress_ask(ProviderIndex provider, const SearchRequest& request) {
+    return {provider, request.country, request.session_id, request.payer.token_id};
+}
+
 }  // namespace sluice::web

@@ -128,13 +128,14 @@ void destroy_in_pieces(Executor control, Cleared cleared) {
 }  // namespace
 
 Search::Search(Executor control, WebConfig config, access::Access& access, access::Budgets& budgets,
-               KeyPool& keys, io::HttpClient& http, Clock& clock, const obs::Log& log,
-               obs::Metrics& metrics, SharedAnswers* shared)
+               KeyPool& keys, io::HttpClient& http, io::EgressRouter& egress, Clock& clock,
+               const obs::Log& log, obs::Metrics& metrics, SharedAnswers* shared)
     : control_(control),
       config_(std::make_shared<const WebConfig>(std::move(config))),
       access_(access),
       budgets_(budgets),
       keys_(keys),
+      egress_(egress),
       clock_(clock),
       log_(log),
       degraded_log_(log, clock),
@@ -143,7 +144,7 @@ Search::Search(Executor control, WebConfig config, access::Access& access, acces
       results_(config_.get()->cache, metrics),
       providers_(config_.get()->circuit, log, metrics),
       hedges_(metrics),
-      call_(keys, budgets, http, clock, log, metrics),
+      call_(keys, budgets, http, egress, clock, log, metrics),
       counters_(std::make_unique<Counters>(metrics)),
       lanes_(config_.get()->lanes, clock),
       flight_tasks_(control,
@@ -435,7 +436,7 @@ Task<Explanation> Search::look_ahead(SearchRequest request) {
     explanation.deadline = lane.deadline;
     explanation.scheduler = lanes_.stats(kind);
     explanation.concurrency = lane.concurrency;
-    const Surroundings in{providers_, keys_, budgets_, results_, clock_, *config};
+    const Surroundings in{providers_, keys_, budgets_, results_, egress_, clock_, *config};
     explanation.route = explain_route(in, request);
     co_return explanation;
 }
@@ -491,6 +492,7 @@ Task<Search::Overview> Search::gather() {
                                       budgets_.provider(state->index())});
     }
     overview.spend = budgets_.gateway();
+    overview.egress = egress_.view();
     overview.cache = cache_.size();
     overview.flights = flights_.stats().flights;
     overview.fast = lanes_.stats(guard::LaneKind::kFast);

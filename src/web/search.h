@@ -13,6 +13,7 @@
 #include "guard/lanes.h"
 #include "guard/singleflight.h"
 #include "guard/ttl_cache.h"
+#include "io/egress.h"
 #include "io/http_client.h"
 #include "io/redis.h"
 #include "obs/log.h"
@@ -64,8 +65,8 @@ class Search {
     // the one thread that flights, lanes, keys, the HTTP client and Redis belong to. `shared` is
     // null where nothing is shared with other replicas.
     Search(Executor control, WebConfig config, access::Access& access, access::Budgets& budgets,
-           KeyPool& keys, io::HttpClient& http, Clock& clock, const obs::Log& log,
-           obs::Metrics& metrics, SharedAnswers* shared = nullptr);
+           KeyPool& keys, io::HttpClient& http, io::EgressRouter& egress, Clock& clock,
+           const obs::Log& log, obs::Metrics& metrics, SharedAnswers* shared = nullptr);
     ~Search();
 
     // Any thread. The views in `credentials` are read before this returns. A Failure carries what
@@ -119,6 +120,7 @@ class Search {
         };
         std::vector<Provider> providers;  // every one of this binary
         access::Budgets::Standing spend;  // everything together
+        io::EgressView egress;
         AnswerCache::Size cache;
         std::size_t flights = 0;
         guard::LaneStats fast;
@@ -213,6 +215,7 @@ class Search {
     access::Access& access_;
     access::Budgets& budgets_;
     KeyPool& keys_;
+    io::EgressRouter& egress_;
     Clock& clock_;
     const obs::Log& log_;
     DegradedLog degraded_log_;

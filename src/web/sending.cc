@@ -26,9 +26,6 @@ namespace {
 constexpr JsonLimits kAnswerLimits{.max_bytes = io::HttpClientConfig::kLargestResponseBytes,
                                    .max_depth = 64};
 
-// What a call goes out through, as traces name it.
-constexpr std::string_view kDirect = "direct";
-
 void fill_hits(ProviderAnswer& answer, std::string_view provider, const SearchRequest& request) {
     if (answer.hits.size() > request.max_results) {
         answer.hits.resize(request.max_results);
@@ -69,11 +66,12 @@ bool is_cancelled(const asio::cancellation_state& state) {
 
 }  // namespace
 
-Sender::Sender(KeyPool& keys, access::Budgets& budgets, io::HttpClient& http, Clock& clock,
-               const obs::Log& log, obs::Metrics& metrics)
+Sender::Sender(KeyPool& keys, access::Budgets& budgets, io::HttpClient& http,
+               io::EgressRouter& egress, Clock& clock, const obs::Log& log, obs::Metrics& metrics)
     : keys_(keys),
       budgets_(budgets),
       http_(http),
+      egress_(egress),
       clock_(clock),
       log_(log),
       registry_(metrics),
@@ -84,6 +82,7 @@ Task<CallResult> Sender::send(Call call, Admission in) {
     const Cost expected = at_price(call.provider().spec(), settings.price,
                                    call.provider().price(call.plan.sent(call.request)));
     CallSite site{settings.base_url, clock_.wall_now(), settings.engine_id};
+    Route route{egress_.route(egress_ask(call.state().index(), call.request))};
     std::optional<Try> last;
     std::vector<Attempt> earlier;
     std::size_t retries = 0;
@@ -120,6 +119,7 @@ Task<CallResult> Sender::send(Call call, Admission in) {
         in.lease.use();
         io::ClientRequest request =
             call_to(call.provider(), call.plan.sent(call.request), in.lease.key(), site);
+        request.proxy = route.way.proxy();
         const Instant sent = clock_.now();
         const Instant deadline = std::min<Instant>(call.terms.until, sent + settings.timeout);
         request.deadline = deadline;
@@ -130,9 +130,14 @@ Task<CallResult> Sender::send(Call call, Admission in) {
         const auto response = in_time(std::move(ended), deadline, clock_.now());
         paid_for.reset();
         last.emplace(judged(call, site.variant, response, in.lease.key()));
+        last->result.attempt.egress = route.way.name();
+        egress_.report(route.way, response);
         close(call, *last, response, {sent, expected}, std::move(reservation), in);
         if (again_without_option(call, *last, site.variant, in)) {
             site.variant = BuildVariant::kWithoutOption;
+            continue;
+        }
+        if (take_detour(call, *last, route, in)) {
             continue;
         }
         const Instant received = clock_.now();
@@ -224,6 +229,19 @@ std::optional<Skip> Sender::enter(const Call& call, Admission& in) {
     return skip;
 }
 
+bool Sender::begin_again(const Call& call, Admission& in) {
+    if (!may_begin(call, in)) {
+        return false;
+    }
+    const Instant now = clock_.now();
+    std::optional<RateTurn> turn = call.state().rate().take(call.settings().rate, now, now);
+    if (!turn) {
+        return false;
+    }
+    in.turn.emplace(*std::move(turn));
+    return true;
+}
+
 Sender::Funds Sender::reserve(const Call& call, const Cost& cost, const KeyLease& lease) {
     const access::Purchase purchase{call.request.payer, call.state().index(), lease.key().id,
                                     one_call(cost)};
@@ -264,10 +282,10 @@ Sender::Try Sender::judged(const Call& call, BuildVariant variant,
     Try end;
     end.by_windows = rest_by_windows(call.provider(), response);
     end.never_left = never_left(response);
+    end.proxy_failed = io::is_fault_of_proxy(response);
     CallResult& result = end.result;
     result.attempt.provider = call.state().name();
     result.attempt.key_id = key.id;
-    result.attempt.egress = kDirect;
     result.attempt.status = response.ok() ? response->status : 0;
     Judgement judgement = response.ok() ? judge(asked, *response, reader_, clock_.wall_now())
                                         : Judgement(judge_transport_error(response.error()));
@@ -307,15 +325,19 @@ bool Sender::again_without_option(const Call& call, const Try& last, BuildVarian
         !call.provider().sends_option(call.plan.sent(call.request))) {
         return false;
     }
-    if (!may_begin(call, in)) {
+    return begin_again(call, in);
+}
+
+bool Sender::take_detour(const Call& call, const Try& last, Route& route, Admission& in) {
+    if (!last.proxy_failed || route.is_detour) {
         return false;
     }
-    const Instant now = clock_.now();
-    std::optional<RateTurn> turn = call.state().rate().take(call.settings().rate, now, now);
-    if (!turn) {
+    auto other = egress_.other(route.way, egress_ask(call.state().index(), call.request));
+    if (!other || !begin_again(call, in)) {
         return false;
     }
-    in.turn.emplace(*std::move(turn));
+    in.lease.take_back();
+    route = {*std::move(other), true};
     return true;
 }
 

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/task.h"
 #include "guard/circuit.h"
+#include "io/egress.h"
 #include "io/http_client.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
@@ -55,11 +56,12 @@ struct Call {
 class Sender {
  public:
     // References outlive it.
-    Sender(KeyPool& keys, access::Budgets& budgets, io::HttpClient& http, Clock& clock,
-           const obs::Log& log, obs::Metrics& metrics);
+    Sender(KeyPool& keys, access::Budgets& budgets, io::HttpClient& http, io::EgressRouter& egress,
+           Clock& clock, const obs::Log& log, obs::Metrics& metrics);
 
-    // Sends the same call again in two cases: at once, without the option that the key's plan
-    // lacks; and after a wait, as often as call.terms.retries allows, when the provider was
+    // Sends the same call again in three cases: at once, without the option that the key's plan
+    // lacks; at once and a single time, through another endpoint of the egress when the proxy was
+    // at fault; and after a wait, as often as call.terms.retries allows, when the provider was
     // overloaded or limited its rate and no other key can be tried. A Retry-After that leaves no
     // time for the call ends it. Money and a turn are taken for each try; the lease is kept; what
     // was learned about the key and the provider is reported after the last one. A probe of the
@@ -76,6 +78,13 @@ class Sender {
         std::optional<KeyRest> by_windows = {};
         bool never_left = false;
         bool short_time = false;
+        bool proxy_failed = false;
+    };
+
+    // What a call goes out through.
+    struct Route {
+        io::EgressRoute way;
+        bool is_detour = false;
     };
 
     static bool is_uncovered(const Funds& funds);
@@ -110,9 +119,14 @@ class Sender {
 
     // Whether one more try is in time and may start.
     bool may_begin(const Call& call, const Admission& in) const;
+    // Takes a turn for the same call, to be made at once.
+    bool begin_again(const Call& call, Admission& in);
     // Takes a turn for the same call without the option that it was refused for.
     bool again_without_option(const Call& call, const Try& last, BuildVariant variant,
                               Admission& in);
+    // Takes a turn for the same call through another endpoint than the one of `route` that failed;
+    // nothing when there is none, or `route` is such a detour already.
+    bool take_detour(const Call& call, const Try& last, Route& route, Admission& in);
     // When the same call is to be made once more; nothing when it is not.
     std::optional<Instant> retry_at(const Call& call, const Try& last,
                                     const Result<io::ClientResponse>& response, const Admission& in,
@@ -132,6 +146,7 @@ class Sender {
     KeyPool& keys_;
     access::Budgets& budgets_;
     io::HttpClient& http_;
+    io::EgressRouter& egress_;
     Clock& clock_;
     const obs::Log& log_;
     obs::Metrics& registry_;

@@ -271,6 +271,7 @@ Scripted ProviderUpstream::list_requests() const {
     writer.begin_array();
     for (const RecordedRequest& request : upstream_.requests()) {
         writer.begin_object().field("method", request.method).field("target", request.target);
+        writer.field("peer", request.peer);
         writer.key("headers").begin_object();
         for (const auto& [name, value] : request.headers) {
             writer.field(name, value);

@@ -357,6 +357,7 @@ struct ScriptedUpstream::Impl {
         open += 1;
         error_code ignored;
         socket.set_option(tcp::no_delay(true), ignored);
+        const std::string peer = socket.remote_endpoint(ignored).address().to_string();
         std::string input;
         for (bool usable = true; usable;) {
             auto request = co_await read_request(socket, input);
@@ -364,6 +365,7 @@ struct ScriptedUpstream::Impl {
                 break;
             }
             request->connection = connection;
+            request->peer = peer;
             Scripted script = respond(*request);
             usable = co_await play(socket, std::move(script), request->method == "HEAD");
         }

@@ -29,6 +29,7 @@ struct RecordedRequest {
     HeaderList headers;  // names as sent
     std::string body;
     std::uint64_t connection = 0;  // which connection it came on, from 1
+    std::string peer;              // the address at its other end
 
     std::string_view path() const;
     // The first header of that name (ASCII case does not matter), or an empty view.

@@ -105,8 +105,10 @@ WebHarness::WebHarness(web::WebConfig config, access::BudgetConfig budget_config
               spend_store, clock, log, metrics),
       keys(std::make_shared<web::MemoryKeyRuntime>(clock, config.keys.runtime)),
       http(clock, [](const io::ClientRequest& request) { return ok_answer(request); }),
-      web(io.get_executor(), std::move(config), access, budgets, keys, http, clock, log, metrics) {
+      web(io.get_executor(), std::move(config), access, budgets, keys, http, egress, clock, log,
+          metrics) {
     keys.set_default_accounts(web.config()->default_accounts());
+    egress.configure(web.config()->egress, web.config()->egress_users());
 }
 
 WebHarness::~WebHarness() {

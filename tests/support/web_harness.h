@@ -5,6 +5,7 @@
 #include "access/access.h"
 #include "access/budget.h"
 #include "access/tokens.h"
+#include "io/egress.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
 #include "support/collecting_sink.h"
@@ -85,6 +86,7 @@ class WebHarness {
     std::vector<web::StoredKey> stored_keys;
     web::KeyPool keys;
     FakeHttpClient http;
+    io::EgressRouter egress{clock, log, metrics};
     web::Search web;
 };
 

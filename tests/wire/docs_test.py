@@ -11,7 +11,7 @@ import pytest
 from wire import SLUICE, TIMEOUT_S, Sluice
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/search.md", "docs/operate.md", "docs/record-and-replay.md"]
+PAGES = ["README.md", "docs/search.md", "docs/operate.md", "docs/egress.md", "docs/record-and-replay.md"]
 # Shown for people, and covered elsewhere: they build, or run for minutes.
 LONG = re.compile(r"^(\w+=\S+ )*(\./run|\./test|bench/web)\b")
 

@@ -3,6 +3,7 @@
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
 #include "app/descriptor_limit.h"
+#include "app/egress_probe.h"
 #include "app/key_file.h"
 #include "app/offline_keys.h"
 #include "app/server_call.h"
@@ -123,6 +124,26 @@ Check check_file_limit(std::size_t max_connections) {
     return {"open files", Finding::kGood, std::to_string(limit)};
 }
 
+// One check an endpoint, or one that says why there is none.
+std::vector<Check> check_egress(const Config& config) {
+    const io::EgressConfig& egress = config.web.egress;
+    if (!egress.endpoints.empty() && egress.health_check_url.empty()) {
+        return {{"egress", Finding::kHint,
+                 "endpoints are not probed; set egress.health_check_url to a page that each of "
+                 "them should reach"}};
+    }
+    std::vector<Check> checks;
+    for (const ProbedEndpoint& endpoint : probe_endpoints(config)) {
+        const std::string detail =
+            endpoint.address +
+            (endpoint.end.ok() ? " answered in " + std::to_string(endpoint.elapsed.count()) + " ms"
+                               : ": " + endpoint.end.error().message);
+        checks.push_back({"egress " + endpoint.name,
+                          endpoint.end.ok() ? Finding::kGood : Finding::kBad, detail});
+    }
+    return checks;
+}
+
 Check check_gateway(const std::string& data_dir) {
     ServerCall call;
     call.socket_path = admin_socket_path(data_dir);
@@ -207,6 +228,9 @@ std::vector<Check> examine(const ConfigOptions& options, const Environment& envi
         checks.push_back(check_gateway(config.data_dir));
     }
     checks.push_back(check_redis(config));
+    for (Check& check : check_egress(config)) {
+        checks.push_back(std::move(check));
+    }
     checks.push_back(check_file_limit(config.server.max_connections));
     return checks;
 }

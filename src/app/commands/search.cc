@@ -4,6 +4,7 @@
 #include "app/server_call.h"
 #include "app/wire.h"
 #include "base/json.h"
+#include "io/egress.h"
 
 #include <CLI/CLI.hpp>
 
@@ -174,6 +175,10 @@ std::string render_outlook(const JsonValue& outlook, const Style& style) {
         return text + "its answer is there from before\n";
     }
     text += "would be asked with key " + plain(outlook.string_at("key_id"));
+    const std::string_view egress = outlook.string_at("egress");
+    if (!egress.empty() && egress != io::kDirectEgress) {
+        text += " through " + plain(egress);
+    }
     if (const auto price = outlook.find("price")) {
         const double usd = price->find("usd") ? price->find("usd")->as_number().value_or(0) : 0;
         text += ", " + number_at(*price, "units") + " " + plain(price->string_at("unit")) + " ($" +

@@ -28,6 +28,9 @@ void write_outlook(JsonWriter& json, const web::ProviderOutlook& outlook) {
     if (!outlook.key_id.empty()) {
         json.field("key_id", outlook.key_id);
     }
+    if (!outlook.egress.empty()) {
+        json.field("egress", outlook.egress);
+    }
     if (outlook.turn_in > Millis::zero()) {
         json.field("turn_in_ms", outlook.turn_in.count());
     }

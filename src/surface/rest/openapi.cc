@@ -260,6 +260,8 @@ void write_outlook_schema(JsonWriter& json) {
     write_property(json, "kept", "boolean",
                    "Set when its answer is there from before: no call would be made.");
     write_property(json, "key_id", "string", "Which key it would be asked with, by its id.");
+    write_property(json, "egress", "string",
+                   "What the call would go out through: an endpoint's name, or direct.");
     write_constraint_list(json);
     write_property(json, "turn_in_ms", "integer",
                    "How long the call would wait for its turn under the provider's rate.");
@@ -407,7 +409,8 @@ void write_attempt_schema(JsonWriter& json) {
         .end_array();
     json.field("description", "Which key, by its id; null when none was taken.").end_object();
     write_property(json, "egress", "string",
-                   "What the call went out through; absent when none was made.");
+                   "What the call went out through: an endpoint's name, or direct; absent when "
+                   "none was made.");
     write_property(json, "outcome", "string", "How it ended.");
     write_property(json, "blame", "string", "Whose fault a failure was.");
     write_property(json, "status", "integer", "HTTP status, where there was an answer.");

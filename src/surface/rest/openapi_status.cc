@@ -19,6 +19,9 @@ constexpr std::string_view kByProviderKeys =
 constexpr std::string_view kByProvider =
     R"("type":"object","additionalProperties":{"$ref":"#/components/schemas/ProviderStatus"})";
 
+constexpr std::string_view kByEndpoint =
+    R"("type":"object","additionalProperties":{"$ref":"#/components/schemas/EndpointStatus"})";
+
 constexpr Property kStatus[] = {
     {"version", kText, "Of this binary."},
     {"uptime_s", kCount, "Seconds since the process started."},
@@ -52,8 +55,19 @@ constexpr Property kCircuit[] = {
 };
 
 constexpr Property kEgress[] = {
-    {"policy", kText, "How an endpoint is chosen."},
-    {"endpoints", R"("type":"object")", "By name; empty where calls go out directly."},
+    {"policy", kText, "How an endpoint is chosen, where a provider has no choice of its own."},
+    {"endpoints", kByEndpoint, "By name; empty where none is declared."},
+};
+
+constexpr Property kEndpoint[] = {
+    {"address", kText, "Of the proxy, without user and password."},
+    {"country", kText, "Where it comes out; left out when that is not said."},
+    {"state", R"("type":"string","enum":["up","down"])",
+     "Down: it failed too often and is passed over while another one is up."},
+    {"since", kText, "When it came into that state, RFC 3339."},
+    {"last_error", kText, "Its last failure, whenever that was; left out when there was none."},
+    {"calls", kCount, "Calls through it since the start."},
+    {"failures", kCount, "Those that failed because of it."},
 };
 
 constexpr Property kCache[] = {
@@ -131,6 +145,8 @@ void write_status_schemas(JsonWriter& json) {
     write_schema(json, "LaneStatus", kLane, R"(["running","queued","concurrency"])");
     write_schema(json, "CircuitStatus", kCircuit, R"(["state"])");
     write_schema(json, "EgressStatus", kEgress, R"(["policy","endpoints"])");
+    write_schema(json, "EndpointStatus", kEndpoint,
+                 R"(["address","state","since","calls","failures"])");
     write_schema(json, "CacheStatus", kCache, R"(["entries","bytes","max_bytes","evictions"])");
     write_schema(json, "RedisStatus", kRedis, R"(["state"])");
     write_schema(json, "KeyCounts", kKeyCounts,

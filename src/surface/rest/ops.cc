@@ -108,10 +108,25 @@ void write_redis(JsonWriter& json, const std::optional<web::Search::Overview::Re
     json.end_object();
 }
 
-// Calls go out directly: there is no endpoint to be chosen.
-void write_egress(JsonWriter& json) {
-    json.begin_object().field("policy", "direct");
-    json.key("endpoints").begin_object().end_object().end_object();
+void write_egress(JsonWriter& json, const io::EgressView& egress) {
+    json.begin_object().field("policy", to_string(egress.policy));
+    json.key("endpoints").begin_object();
+    for (const io::EgressView::Endpoint& endpoint : egress.endpoints) {
+        json.key(endpoint.name).begin_object();
+        json.field("address", endpoint.address);
+        if (!endpoint.country.empty()) {
+            json.field("country", endpoint.country);
+        }
+        json.field("state", endpoint.up ? "up" : "down");
+        json.field("since", rfc3339(endpoint.since, DateDigits::kMilliseconds));
+        if (!endpoint.last_error.empty()) {
+            json.field("last_error", endpoint.last_error);
+        }
+        json.field("calls", endpoint.calls);
+        json.field("failures", endpoint.failures);
+        json.end_object();
+    }
+    json.end_object().end_object();
 }
 
 // What is wrong with the keys of all providers together, and what to do about it.
@@ -208,7 +223,7 @@ Task<io::HttpResponse> OpsDoor::render_status() {
     json.key("circuits");
     write_circuits(json, overview, clock_.wall_now());
     json.key("egress");
-    write_egress(json);
+    write_egress(json, overview.egress);
     json.key("cache");
     write_cache(json, overview.cache, config->cache);
     json.key("redis");

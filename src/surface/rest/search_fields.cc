@@ -354,8 +354,9 @@ std::vector<SearchField> how_it_is_done() {
          }},
         {.name = "session_id",
          .type = FieldType::kText,
-         .help =
-             "Up to 128 bytes of the caller's own; changes neither the search nor what is cached.",
+         .help = "Up to 128 bytes of the caller's own; changes neither the search nor what is "
+                 "cached, but "
+                 "with the egress policy sticky what calls go out through.",
          .apply = set_session},
         {.name = "trace",
          .type = FieldType::kBoolean,

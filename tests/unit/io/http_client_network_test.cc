@@ -61,9 +61,10 @@ class HttpClientNetworkTest : public HttpClientFixture {
         return !program_.empty();
     }
 
-    Result<ClientResponse> get_through(const std::string& proxy, const std::string& url) {
-        ClientRequest what = request(url);
-        what.proxy = proxy;
+    Result<ClientResponse> get_through(const std::string& proxy, const std::string& url,
+                                       Millis within = 10s) {
+        ClientRequest what = request(url, within);
+        what.proxy = Secret(proxy);
         return send(std::move(what));
     }
 
@@ -177,6 +178,51 @@ TEST_F(HttpClientNetworkTest, BlamesTheGatewayForABrokenProxy) {
         expect_error(get_through(not_tls, url), Blame::kGateway, "closed, " + url);
     }
     EXPECT_EQ(upstream_.request_count(), 0U);
+}
+
+// Guards the blame at the deadline: a proxy that had not connected us by then is ours to repair,
+// and an upstream that says nothing on a connection that the proxy did make is the provider's.
+TEST_F(HttpClientNetworkTest, BlamesWhoeverIsSilentAtTheDeadline) {
+    test::ScriptedUpstream silent;
+    silent.set_responder(
+        [](const test::RecordedRequest&) { return Scripted::doing(Scripted::Act::kStall); });
+    for (const std::string scheme : {"socks5h", "http"}) {
+        expect_error(get_through(loopback(scheme, silent.port()), "https://127.0.0.1:1/", 200ms),
+                     Blame::kGateway, scheme + " that says nothing");
+    }
+    if (!find("microsocks")) {
+        FAIL() << "microsocks is not installed; scripts/setup test installs what the tests need";
+    }
+    const std::uint16_t port = test::free_port();
+    const ChildProcess proxy({program_, "-i", "127.0.0.1", "-p", std::to_string(port)});
+    ASSERT_TRUE(proxy.wait_for_port(port));
+    const std::string socks = loopback("socks5h", port);
+    HttpClientConfig config;
+    config.max_connections_per_host = 1;
+    make_client(std::move(config));
+    upstream_.on("/", Scripted::json("{}"));
+    upstream_.on("/stall", Scripted::doing(Scripted::Act::kStall));
+    const auto expect_timeout = [&](const Result<ClientResponse>& result, std::string_view what) {
+        ASSERT_FALSE(result.ok()) << what;
+        EXPECT_EQ(result.error().code, Code::kTimeout) << what << ": " << result.error().message;
+        EXPECT_EQ(result.error().blame, Blame::kProvider) << what;
+    };
+    expect_timeout(get_through(socks, upstream_.url("/stall"), 200ms), "a new connection");
+    ASSERT_TRUE(get_through(socks, upstream_.url()).ok());
+    expect_timeout(get_through(socks, upstream_.url("/stall"), 200ms), "a connection of before");
+    upstream_.clear_requests();
+    // The second one waits for the only connection.
+    std::optional<Result<ClientResponse>> results[2];
+    for (const std::size_t i : {0U, 1U}) {
+        ClientRequest what = request(upstream_.url("/stall"), i == 0 ? 400ms : 200ms);
+        what.proxy = Secret(socks);
+        start(std::move(what), results[i]);
+    }
+    io_.restart();
+    io_.run();
+    expect_timeout(*results[0], "the only connection");
+    expect_timeout(*results[1], "waiting for it");
+    EXPECT_EQ(upstream_.requests().size(), 1U);
 }
 
 // Guards that egress is what the configuration says: the process's environment has no say, neither

@@ -261,7 +261,7 @@ TEST_F(HttpClientTest, RefusesWhatMustNotGoOnTheWire) {
     bad[6].headers = {{"X-A", "b\r\nX-Injected: c"}};
     bad[7].headers = {{"X-A: b\r\nX-Injected", "c"}};
     bad[8].secret_headers = {{"X-Key", Secret("line\nbreak")}};
-    bad[9].proxy = "ftp://127.0.0.1:1";
+    bad[9].proxy = Secret("ftp://127.0.0.1:1");
     bad[10].method = Method::kOther;
     for (std::size_t i = 0; i < bad.size(); ++i) {
         const auto result = send(bad[i]);

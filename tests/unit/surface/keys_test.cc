@@ -50,8 +50,13 @@ class KeysDoorTest : public testing::Test {
     test::WebHarness h;
     test::FakeKeyStore store{h.clock};
     web::KeyWatch watch{store, h.keys, h.clock, h.log, h.metrics};
-    web::KeyTrial trial{h.keys, h.budgets, h.web.providers(),
-                        h.http, h.clock,   [this] { return h.web.config(); }};
+    web::KeyTrial trial{h.keys,
+                        h.budgets,
+                        h.web.providers(),
+                        h.http,
+                        h.egress,
+                        h.clock,
+                        [this] { return h.web.config(); }};
     web::KeyAdmin admin{h.io.get_executor(), store, watch, h.keys, trial};
     KeysDoor door{admin, h.access, h.clock};
     Router router{key_routes(door), h.access};

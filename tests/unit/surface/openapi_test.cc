@@ -79,7 +79,7 @@ TEST_F(OpenapiTest, DescribesEveryRoute) {
     std::set<std::string> routed;
     test::FakeKeyStore store(h.clock);
     web::KeyWatch watch(store, h.keys, h.clock, h.log, h.metrics);
-    web::KeyTrial trial(h.keys, h.budgets, h.web.providers(), h.http, h.clock,
+    web::KeyTrial trial(h.keys, h.budgets, h.web.providers(), h.http, h.egress, h.clock,
                         [&h] { return h.web.config(); });
     web::KeyAdmin admin(h.io.get_executor(), store, watch, h.keys, trial);
     KeysDoor keys(admin, h.access, h.clock);

@@ -37,8 +37,13 @@ class KeyAdminTest : public testing::Test {
     test::WebHarness h;
     test::FakeKeyStore store{h.clock};
     KeyWatch watch{store, h.keys, h.clock, h.log, h.metrics};
-    KeyTrial trial{h.keys, h.budgets, h.web.providers(),
-                   h.http, h.clock,   [this] { return h.web.config(); }};
+    KeyTrial trial{h.keys,
+                   h.budgets,
+                   h.web.providers(),
+                   h.http,
+                   h.egress,
+                   h.clock,
+                   [this] { return h.web.config(); }};
     KeyAdmin admin{h.io.get_executor(), store, watch, h.keys, trial};
 };
 

@@ -30,7 +30,7 @@ class KeyTrialTest : public testing::Test {
     void with(WebConfig config, access::BudgetConfig budgets = {}) {
         h = std::make_unique<WebHarness>(std::move(config), std::move(budgets));
         trial = std::make_unique<KeyTrial>(h->keys, h->budgets, h->web.providers(), h->http,
-                                           h->clock, [this] { return h->web.config(); });
+                                           h->egress, h->clock, [this] { return h->web.config(); });
     }
     Result<KeyTest> try_key() {
         std::string id = h->stored_keys.at(0).record.id;
