@@ -4,6 +4,7 @@
 #include "base/result.h"
 #include "base/text.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -66,13 +67,7 @@ std::string written(const JsonValue& value) {
 
 bool same(const JsonValue& a, const JsonValue& b) {
     if (a.is_array()) {
-        const auto x = a.elements();
-        const auto y = b.elements();
-        bool equal = b.is_array() && x.size() == y.size();
-        for (std::size_t i = 0; equal && i < x.size(); ++i) {
-            equal = same(x[i], y[i]);
-        }
-        return equal;
+        return b.is_array() && std::ranges::equal(a.elements(), b.elements(), same);
     }
     if (a.is_object()) {
         const auto x = a.members();

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <type_traits>
 
 namespace sluice {
@@ -150,24 +151,52 @@ std::optional<JsonValue> JsonValue::find(std::string_view key) const {
     if (as<dom::element>().get(object) != simdjson::SUCCESS) {
         return std::nullopt;
     }
-    for (const dom::key_value_pair member : object) {
-        if (member.key == key) {
-            return of(member.value);
+    std::size_t seen = 0;
+    for (auto member = object.begin(); member != object.end(); ++member) {
+        if (member.key_equals(key)) {
+            return of(member.value());
+        }
+        if (++seen == kMaxMembers) {
+            break;
         }
     }
     return std::nullopt;
 }
 
-std::vector<JsonValue> JsonValue::elements() const {
-    std::vector<JsonValue> elements;
+JsonElements JsonValue::elements(std::size_t most) const {
+    JsonElements elements;
     dom::array array;
     if (as<dom::element>().get(array) == simdjson::SUCCESS) {
-        elements.reserve(array.size());
-        for (const dom::element element : array) {
-            elements.push_back(of(element));
+        // simdjson counts no further than this in one look.
+        constexpr std::size_t kCounted = 0xFFFFFF;
+        std::size_t size = array.size();
+        if (size == kCounted && most > kCounted) {
+            size = static_cast<std::size_t>(std::distance(array.begin(), array.end()));
         }
+        const dom::array::iterator first = array.begin();
+        static_assert(std::is_trivially_copyable_v<dom::array::iterator>);
+        static_assert(sizeof first == sizeof elements.begin_.place_);
+        std::memcpy(elements.begin_.place_, &first, sizeof first);
+        elements.begin_.left_ = std::min(size, most);
     }
     return elements;
+}
+
+JsonValue JsonElements::Iterator::operator*() const {
+    SLUICE_ASSERT(left_ > 0);
+    dom::array::iterator place;
+    std::memcpy(&place, place_, sizeof place);
+    return JsonValue::of(*place);
+}
+
+JsonElements::Iterator& JsonElements::Iterator::operator++() {
+    SLUICE_ASSERT(left_ > 0);
+    dom::array::iterator place;
+    std::memcpy(&place, place_, sizeof place);
+    ++place;
+    std::memcpy(place_, &place, sizeof place);
+    left_ -= 1;
+    return *this;
 }
 
 std::vector<std::pair<std::string_view, JsonValue>> JsonValue::members() const {

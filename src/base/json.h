@@ -7,6 +7,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,8 @@
 #include <vector>
 
 namespace sluice {
+
+class JsonElements;
 
 // A value inside the document of a JsonReader. Valid until that reader parses again or is
 // destroyed. Reading it as the wrong type gives nothing; it never throws.
@@ -36,7 +39,8 @@ class JsonValue {
     std::optional<double> as_number() const;
     std::optional<bool> as_boolean() const;
 
-    // The member of that name, of an object; of several, the first.
+    // The member of that name, of an object; of several, the first. It is looked for among the
+    // first kMaxMembers.
     std::optional<JsonValue> find(std::string_view key) const;
     // The same, one step after another: find("answerBox", "snippet").
     template <class... More>
@@ -52,12 +56,17 @@ class JsonValue {
         return value ? value->as_string().value_or(std::string_view()) : std::string_view();
     }
 
-    std::vector<JsonValue> elements() const;  // of an array, else empty
+    // Of an array, the first `most`; else empty. Nothing is copied. Who reads what others wrote
+    // says how many are wanted: a document of megabytes has millions.
+    JsonElements elements(std::size_t most = std::numeric_limits<std::size_t>::max()) const;
     std::vector<std::pair<std::string_view, JsonValue>> members()
         const;  // of an object, else empty
 
+    static constexpr std::size_t kMaxMembers = 1024;
+
  private:
     friend class JsonReader;
+    friend class JsonElements;
     JsonValue() = default;
     template <class Element>
     static JsonValue of(const Element& element);
@@ -65,6 +74,43 @@ class JsonValue {
     Element as() const;
 
     alignas(8) std::byte element_[16];  // a simdjson element, whose header stays out of this one
+};
+
+// The elements of an array in order, as far as they were asked for.
+class JsonElements {
+ public:
+    class Iterator {
+     public:
+        using value_type = JsonValue;
+        using difference_type = std::ptrdiff_t;
+
+        Iterator() = default;
+        JsonValue operator*() const;
+        Iterator& operator++();
+        Iterator operator++(int) {
+            const Iterator before = *this;
+            ++*this;
+            return before;
+        }
+        bool operator==(const Iterator& other) const { return left_ == other.left_; }
+
+     private:
+        friend class JsonElements;
+        friend class JsonValue;
+        alignas(8) std::byte place_[16] = {};  // a simdjson iterator
+        std::size_t left_ = 0;
+    };
+
+    Iterator begin() const { return begin_; }
+    static Iterator end() { return {}; }
+    bool empty() const { return size() == 0; }
+    std::size_t size() const { return begin_.left_; }
+    JsonValue front() const { return *begin_; }  // not of an empty one
+
+ private:
+    friend class JsonValue;
+
+    Iterator begin_;
 };
 
 struct JsonLimits {

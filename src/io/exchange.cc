@@ -205,7 +205,7 @@ class Fields {
         if (list && !list->is_array()) {
             return wrong_at("headers", "expected a list of \"name: value\"");
         }
-        for (const JsonValue& line : list ? list->elements() : std::vector<JsonValue>()) {
+        for (const JsonValue& line : list ? list->elements() : JsonElements()) {
             const std::string_view text = line.as_string().value_or(std::string_view());
             const std::size_t colon = text.find(':');
             if (colon == std::string_view::npos || colon == 0 ||

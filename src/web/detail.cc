@@ -36,7 +36,7 @@ std::string_view words_in(const JsonValue& value, int depth) {
         return {};
     }
     if (value.is_array()) {
-        const auto elements = value.elements();
+        const JsonElements elements = value.elements(1);
         return elements.empty() ? std::string_view() : words_in(elements.front(), depth + 1);
     }
     for (const std::string_view name : kMessageNames) {

@@ -21,9 +21,11 @@ Hit make_hit(std::string url, const RawHit& raw) {
     const std::string_view snippet = first_of(raw.joined_snippet, raw.snippet);
     const std::string_view content = first_of(raw.joined_content, raw.content);
     if (raw.form == TextForm::kHtml) {
-        hit.title = one_line(text_of_html(raw.title), kMaxTitleBytes);
-        hit.snippet = one_line(text_of_html(snippet), kMaxSnippetBytes);
-        hit.content = many_lines(text_of_html(content), kMaxContentBytes);
+        hit.title = one_line(text_of_html(looked_at(raw.title, kMaxTitleBytes)), kMaxTitleBytes);
+        hit.snippet =
+            one_line(text_of_html(looked_at(snippet, kMaxSnippetBytes)), kMaxSnippetBytes);
+        hit.content =
+            many_lines(text_of_html(looked_at(content, kMaxContentBytes)), kMaxContentBytes);
     } else {
         hit.title = one_line(raw.title, kMaxTitleBytes);
         hit.snippet = one_line(snippet, kMaxSnippetBytes);
@@ -43,10 +45,14 @@ std::string join_texts(const std::optional<JsonValue>& passages, std::string_vie
     if (!passages) {
         return joined;
     }
-    for (const JsonValue& passage : passages->elements()) {
+    for (const JsonValue passage : passages->elements(kMaxItemsRead)) {
         const std::string_view text = passage.as_string().value_or(std::string_view());
         if (!text.empty()) {
-            joined.append(joined.empty() ? std::string_view() : separator).append(text);
+            joined.append(joined.empty() ? std::string_view() : separator);
+            joined.append(text.substr(0, kMaxContentBytes));
+        }
+        if (joined.size() >= kMaxContentBytes) {
+            break;
         }
     }
     return joined;
@@ -57,10 +63,10 @@ std::optional<std::vector<Hit>> read_hits(const JsonValue& list, std::size_t max
     if (!list.is_array()) {
         return std::nullopt;
     }
-    const std::vector<JsonValue> items = list.elements();
+    const JsonElements items = list.elements(kMaxItemsRead);
     std::vector<Hit> hits;
     bool any_of_shape = items.empty();
-    for (const JsonValue& item : items) {
+    for (const JsonValue item : items) {
         if (hits.size() == max_hits) {
             break;
         }

@@ -14,6 +14,9 @@
 
 namespace sluice::web {
 
+// Of a list in a provider's answer, so many items are looked at. None that we asked for is longer.
+inline constexpr std::size_t kMaxItemsRead = 512;
+
 // How an item's title, snippet and content are written.
 enum class TextForm : std::uint8_t { kPlain, kHtml };
 
@@ -31,7 +34,8 @@ struct RawHit {
     TextForm form = TextForm::kPlain;
 };
 
-// The texts of the array `passages`, the separator between them; others than texts are left out.
+// The texts of the array `passages`, the separator between them; others than texts are left out. It
+// ends soon after kMaxContentBytes.
 std::string join_texts(const std::optional<JsonValue>& passages, std::string_view separator);
 
 // Up to `max_hits` hits of the array `list`, in its order and with its texts cleaned and cut as

@@ -89,7 +89,17 @@ bool can_be_in_url(char c) {
 
 }  // namespace
 
+std::string_view looked_at(std::string_view text, std::size_t max_bytes) {
+    constexpr std::size_t kAtLeast = 4096;
+    constexpr std::size_t kTimes = 4;
+    if (text.size() <= kAtLeast || text.size() / kTimes < max_bytes) {
+        return text;
+    }
+    return text.substr(0, std::max(kAtLeast, kTimes * max_bytes));
+}
+
 std::string one_line(std::string_view text, std::size_t max_bytes) {
+    text = looked_at(text, max_bytes);
     LineWriter line(max_bytes, text.size());
     while (!text.empty() && !line.is_full()) {
         const std::string_view plain = text.substr(0, plain_prefix(text, is_printable_ascii));
@@ -109,7 +119,7 @@ std::string one_line(std::string_view text, std::size_t max_bytes) {
 }
 
 std::string many_lines(std::string_view text, std::size_t max_bytes) {
-    text = trim(text);
+    text = trim(looked_at(text, max_bytes));
     std::string out;
     out.reserve(std::min(text.size(), max_bytes));
     while (!text.empty()) {

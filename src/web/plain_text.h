@@ -16,6 +16,10 @@ inline constexpr std::size_t kMaxSnippetBytes = 8 * 1024;
 inline constexpr std::size_t kMaxContentBytes = 1024 * 1024;
 inline constexpr std::size_t kMaxAnswerBytes = 16 * 1024;
 
+// What is looked at of a text of which `max_bytes` are wanted: four times as much, or
+// 4 KiB. The rest may be megabytes of nothing but markup and white space.
+std::string_view looked_at(std::string_view text, std::size_t max_bytes);
+
 // One trimmed line: every run of white space and control characters becomes one space. Bytes that
 // are not UTF-8 become U+FFFD.
 std::string one_line(std::string_view text, std::size_t max_bytes);

@@ -66,11 +66,12 @@ struct Signal {
     const std::optional<JsonValue>& json;  // with kJson
     WallTime wall_now;                     // for quotas that are reset by the calendar
 
-    // The string at that path of a JSON body, or an empty view.
+    // The string at that path of a JSON body, its first kMaxTextBytes; or an empty view.
     template <class... Path>
     std::string_view text(Path... path) const {
-        return json ? json->string_at(path...) : std::string_view();
+        return json ? json->string_at(path...).substr(0, kMaxTextBytes) : std::string_view();
     }
+    static constexpr std::size_t kMaxTextBytes = 4096;
 };
 
 // One status, or all from the first to the last.

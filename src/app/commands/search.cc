@@ -121,7 +121,7 @@ std::string number_at(const JsonValue& value, std::string_view key) {
 std::string render_attempts(const JsonValue& root, const Style& style) {
     std::string text;
     const auto attempts = root.find("attempts");
-    for (const JsonValue& attempt : attempts ? attempts->elements() : std::vector<JsonValue>()) {
+    for (const JsonValue& attempt : attempts ? attempts->elements() : JsonElements()) {
         text += style.dim + "  " + plain(attempt.string_at("provider")) + ": " +
                 plain(attempt.string_at("outcome")) + ", " + number_at(attempt, "latency_ms") +
                 " ms";
@@ -139,7 +139,7 @@ std::string render_results(const JsonValue& root, const Style& style) {
         text += plain(answer) + "\n\n";
     }
     const auto results = root.find("results");
-    const auto hits = results ? results->elements() : std::vector<JsonValue>();
+    const auto hits = results ? results->elements() : JsonElements();
     for (const JsonValue& hit : hits) {
         text += number_at(hit, "rank") + ". " + style.title + plain(hit.string_at("title")) +
                 style.off + "\n";
@@ -205,7 +205,7 @@ std::string render_explanation(const JsonValue& root, const Style& style) {
                 number_at(*scheduler, "queued") + "\n";
     }
     const auto route = root.find("route");
-    for (const JsonValue& outlook : route ? route->elements() : std::vector<JsonValue>()) {
+    for (const JsonValue& outlook : route ? route->elements() : JsonElements()) {
         text += render_outlook(outlook, style);
     }
     return text;

@@ -206,8 +206,10 @@ std::optional<JsonValue> error_of(const Signal& signal) {
         return error;
     }
     const auto list = signal.json->find("errors");
-    const auto all = list ? list->elements() : std::vector<JsonValue>();
-    return all.empty() ? std::nullopt : std::optional(all.front());
+    if (!list || list->elements(1).empty()) {
+        return std::nullopt;
+    }
+    return list->elements(1).front();
 }
 
 bool has_code(const Signal& signal, std::string_view code) {
@@ -222,10 +224,10 @@ bool complains_of_header(const Signal& signal) {
     if (!list) {
         return false;
     }
-    return std::ranges::any_of(list->elements(), [](const JsonValue& complaint) {
+    return std::ranges::any_of(list->elements(kMaxItemsRead), [](const JsonValue& complaint) {
         const auto place = complaint.find("loc");
-        const auto steps = place ? place->elements() : std::vector<JsonValue>();
-        return !steps.empty() && steps.front().as_string() == "header";
+        return place && !place->elements(1).empty() &&
+               place->elements(1).front().as_string() == "header";
     });
 }
 

@@ -128,7 +128,7 @@ std::string address(const SearchRequest& request, const CallSite& site,
 // The page's own word, else the date that the snippet begins with: "Sep 14, 2026 ... How silica".
 std::string_view published_of(const JsonValue& item, std::string_view snippet) {
     if (const auto tags = item.find("pagemap", "metatags")) {
-        const auto all = tags->elements();
+        const JsonElements all = tags->elements(1);
         const auto time =
             all.empty() ? std::string_view() : all.front().string_at("article:published_time");
         if (!time.empty()) {
@@ -156,7 +156,7 @@ bool has_reason(const Signal& signal, std::string_view name, std::string_view re
     if (!list) {
         return false;
     }
-    return std::ranges::any_of(list->elements(), [reason](const JsonValue& entry) {
+    return std::ranges::any_of(list->elements(kMaxItemsRead), [reason](const JsonValue& entry) {
         return entry.string_at("reason") == reason;
     });
 }
@@ -171,8 +171,9 @@ bool names_daily_limit(const Signal& signal) {
     if (!list) {
         return false;
     }
-    return std::ranges::any_of(list->elements(), [](const JsonValue& entry) {
-        return contains_ignoring_case(entry.string_at("metadata", "quota_limit"), "PerDay");
+    return std::ranges::any_of(list->elements(kMaxItemsRead), [](const JsonValue& entry) {
+        return contains_ignoring_case(
+            entry.string_at("metadata", "quota_limit").substr(0, Signal::kMaxTextBytes), "PerDay");
     });
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <vector>
 
 namespace sluice {
 namespace {
@@ -39,7 +40,9 @@ TEST(JsonReader, ReadsEveryTypeAsItselfOnly) {
     EXPECT_EQ(root.string_at("o", "missing", "k"), "");
     EXPECT_EQ(root.string_at("i"), "");
 
-    const auto elements = root.find("a")->elements();
+    const JsonElements all = root.find("a")->elements();
+    const std::vector<JsonValue> elements(all.begin(), JsonElements::end());
+    EXPECT_EQ(root.find("a")->elements(1).size(), 1u);
     ASSERT_EQ(elements.size(), 2u);
     EXPECT_EQ(elements[0].type(), JsonValue::Type::kInteger);
     EXPECT_EQ(elements[1].as_string(), "x");
@@ -207,7 +210,7 @@ TEST(JsonReader, ValuesSurviveAMoveOfTheReader) {
     JsonReader first;
     const JsonValue root = parse(first, R"(["kept"])");
     const JsonReader second = std::move(first);
-    EXPECT_EQ(root.elements().at(0).as_string(), "kept");
+    EXPECT_EQ(root.elements().front().as_string(), "kept");
 }
 
 }  // namespace

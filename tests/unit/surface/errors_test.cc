@@ -107,7 +107,7 @@ TEST(ErrorTableTest, ExtraMembersAreSplicedIn) {
     const std::string text = body_of(response);
     const auto body = reader.parse(text);
     ASSERT_TRUE(body.ok()) << text;
-    EXPECT_EQ(body->find("attempts")->elements()[0].string_at("provider"), "a");
+    EXPECT_EQ(body->find("attempts")->elements().front().string_at("provider"), "a");
     EXPECT_EQ(body->find("retry_after_ms")->as_integer(), 5000);
 }
 

@@ -2,6 +2,7 @@
 #include "surface/rest/search.h"
 
 #include "request.h"
+#include "support/json_list.h"
 #include "support/web_harness.h"
 #include "web/metrics.h"
 
@@ -71,7 +72,7 @@ TEST_F(SearchDoorTest, AnswerIsOneJsonText) {
     EXPECT_FALSE(body.find("degraded"));
     EXPECT_FALSE(body.find("attempts"));
     EXPECT_FALSE(body.find("answer"));
-    const auto results = body.find("results")->elements();
+    const auto results = test::listed(body.find("results"));
     ASSERT_EQ(results.size(), 2u);
     EXPECT_EQ(results[0].string_at("url"), "https://www.site1.example.com/a");
     EXPECT_EQ(results[0].string_at("title"), "Title 1");
@@ -178,7 +179,7 @@ TEST_F(SearchDoorTest, TraceShowsEveryAttempt) {
         return answer;
     });
     const JsonValue body = parsed(post(R"({"query":"kiln","trace":true})"));
-    const auto attempts = body.find("attempts")->elements();
+    const auto attempts = test::listed(body.find("attempts"));
     ASSERT_EQ(attempts.size(), 2u);
     EXPECT_EQ(attempts[0].string_at("provider"), "serper");
     EXPECT_EQ(attempts[0].string_at("outcome"), "server_error");
@@ -200,7 +201,7 @@ TEST_F(SearchDoorTest, TraceShowsWaitsAndSkips) {
     post(R"({"query":"first","providers":["serper"]})");
     const JsonValue waited = parsed(post(R"({"query":"second","trace":true})"));
     EXPECT_EQ(waited.find("queued_ms")->as_integer(), 0);
-    const auto attempt = waited.find("attempts")->elements().at(0);
+    const auto attempt = test::listed(waited.find("attempts")).at(0);
     EXPECT_EQ(attempt.string_at("egress"), "direct");
     EXPECT_EQ(attempt.find("waited_ms")->as_integer(), 1000);
 
@@ -209,7 +210,7 @@ TEST_F(SearchDoorTest, TraceShowsWaitsAndSkips) {
         post(std::string(R"({"query":")") + query + R"(","providers":["serper"]})");
     }
     const JsonValue skipped = parsed(post(R"({"query":"third","trace":true})"));
-    const auto skip = skipped.find("attempts")->elements().at(0);
+    const auto skip = test::listed(skipped.find("attempts")).at(0);
     EXPECT_EQ(skip.string_at("outcome"), "skipped_circuit");
     EXPECT_EQ(skip.string_at("blame"), "provider");
     EXPECT_TRUE(skip.find("key_id")->is_null());
@@ -222,13 +223,13 @@ TEST_F(SearchDoorTest, TraceShowsWaitsAndSkips) {
 TEST_F(SearchDoorTest, MergedHitsHaveOrigins) {
     const JsonValue body = parsed(post(R"({"query":"kiln","strategy":"merge"})"));
     EXPECT_EQ(body.string_at("provider"), "merge");
-    const auto hit = body.find("results")->elements().at(1);
-    const auto origins = hit.find("origins")->elements();
+    const auto hit = test::listed(body.find("results")).at(1);
+    const auto origins = test::listed(hit.find("origins"));
     ASSERT_EQ(origins.size(), 1u);
     EXPECT_EQ(origins[0].string_at("provider"), hit.string_at("provider"));
     EXPECT_EQ(origins[0].find("rank")->as_integer(), 1);
     EXPECT_FALSE(
-        parsed(post(R"({"query":"glaze"})")).find("results")->elements().at(0).find("origins"));
+        test::listed(parsed(post(R"({"query":"glaze"})")).find("results")).at(0).find("origins"));
 }
 
 // An explanation has the route with keys by id, prices and reasons; no secret and no query, and
@@ -243,7 +244,7 @@ TEST_F(SearchDoorTest, ExplanationNamesNoSecret) {
     EXPECT_EQ(body.string_at("strategy"), "hedge");
     EXPECT_EQ(body.string_at("cache", "entry"), "none");
     EXPECT_EQ(body.find("scheduler", "concurrency")->as_integer(), 64);
-    const auto route = body.find("route")->elements();
+    const auto route = test::listed(body.find("route"));
     ASSERT_EQ(route.size(), 2u);
     EXPECT_EQ(route[0].find("usable")->as_boolean(), true);
     EXPECT_EQ(route[0].string_at("key_id").size(), 12u);
@@ -295,7 +296,7 @@ TEST_F(SearchDoorTest, FailureCarriesItsTrail) {
     const JsonValue none = parsed(finished(other.get(request.get()), keyless.io, keyless.clock));
     EXPECT_EQ(none.string_at("code"), "no_usable_key");
     EXPECT_NE(none.string_at("detail").find("SERPER_API_KEYS"), std::string_view::npos);
-    const auto attempts = none.find("attempts")->elements();
+    const auto attempts = test::listed(none.find("attempts"));
     ASSERT_EQ(attempts.size(), 2u);
     EXPECT_TRUE(attempts[0].find("key_id")->is_null());
     EXPECT_FALSE(attempts[0].find("status"));
@@ -348,7 +349,7 @@ TEST(RenderSharedTest, OptionalMembers) {
     ASSERT_TRUE(body.ok()) << text;
     EXPECT_EQ(body->string_at("answer"), "Because.");
     EXPECT_EQ(body->string_at("lane"), "deep");
-    const auto hits = body->find("results")->elements();
+    const auto hits = test::listed(body->find("results"));
     ASSERT_EQ(hits.size(), 2u);
     EXPECT_EQ(hits[0].string_at("url"), "https://a.example/\"");
     EXPECT_EQ(hits[0].string_at("snippet"), "S\n");

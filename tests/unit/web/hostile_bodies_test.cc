@@ -1,12 +1,15 @@
 // Answers that are almost right: every value of the recorded ones replaced by a wrong one, and
 // every recorded one cut off at every byte.
+#include "base/clock.h"
 #include "base/text.h"
 #include "case_file.h"
 #include "web/plain_text.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <string>
 
 namespace sluice::web {
@@ -159,6 +162,80 @@ TEST(HostileBodies, LongTextsAreCut) {
     EXPECT_TRUE(near(answer.hits[0].content.size(), kMaxContentBytes));
     EXPECT_TRUE(near(answer.answer->size(), kMaxAnswerBytes));
     EXPECT_TRUE(is_valid_utf8(answer.hits[0].title + answer.hits[0].content + *answer.answer));
+}
+
+std::string repeated(std::string_view piece, std::size_t bytes) {
+    std::string text;
+    text.reserve(bytes + piece.size());
+    while (text.size() < bytes) {
+        text += piece;
+    }
+    return text;
+}
+
+// The least that it took of three times.
+template <class Work>
+Duration time_of(Work work) {
+    const SystemClock clock;
+    Duration least = Duration::max();
+    for (int i = 0; i < 3; ++i) {
+        const Instant began = clock.now();
+        work();
+        least = std::min<Duration>(least, clock.now() - began);
+    }
+    return least;
+}
+
+// Everything else waits while an answer is read. Whatever its megabytes are made of, that takes
+// about as long as it takes to see whether it is JSON.
+TEST(HostileBodies, AHugeAnswerIsNotReadToItsEnd) {
+    constexpr std::size_t kBytes = 8'000'000;
+    const std::string ones = repeated("1,", kBytes) + "1";
+    const std::string texts = repeated("\"\",", kBytes) + "1";
+    const std::string members = repeated("\"a\":1,", kBytes) + "\"a\":1";
+    const std::string lists = repeated("[],", kBytes) + "1";
+    struct Case {
+        std::string_view provider;
+        int status;
+        std::string body;
+    };
+    const std::array cases = {
+        Case{"serper", 200, "{\"organic\":[" + ones + "]}"},
+        Case{"serper", 200, "{\"organic\":[" + lists + "]}"},
+        Case{"serper", 200, "{" + members + "}"},
+        Case{"serper", 500, "{\"errors\":[" + ones + "]}"},
+        Case{"serper", 400, "{\"message\":\"" + repeated("Not enough credit", kBytes) + "\"}"},
+        Case{"tavily", 400, "{\"detail\":[" + ones + "]}"},
+        Case{"google_cse", 403, "{\"error\":{\"errors\":[" + ones + "]}}"},
+        Case{"google_cse", 429, "{\"error\":{\"details\":[" + ones + "]}}"},
+        Case{"brave", 422, "{\"error\":{\"meta\":{\"errors\":[" + ones + "]}}}"},
+        Case{"brave", 200,
+             "{\"type\":\"search\",\"web\":{\"results\":[{\"url\":\"https://a.example/"
+             "\",\"title\":\"" +
+                 repeated("&", kBytes) + "\"}]}}"},
+        Case{"brave", 200,
+             "{\"type\":\"search\",\"web\":{\"results\":[{\"url\":\"https://a.example/\","
+             "\"extra_snippets\":[" +
+                 texts + "]}]}}"},
+        Case{"exa", 200,
+             "{\"results\":[{\"url\":\"https://a.example/\",\"highlights\":[" + texts + "]}]}"},
+    };
+    JsonReader reader({.max_bytes = 16 * 1024 * 1024, .max_depth = 16});
+    const SearchRequest request = full_request("");
+    const ProviderKey key = usual_key();
+    for (const Case& c : cases) {
+        SCOPED_TRACE(std::string(c.provider) + " " + c.body.substr(0, 80));
+        const auto parsing = time_of([&] { EXPECT_TRUE(reader.parse(c.body).ok()); });
+        io::ClientResponse response;
+        response.status = c.status;
+        response.body = c.body;
+        const auto judging = time_of([&] {
+            judge({*find_provider(c.provider), request, key}, response, reader, usual_now());
+        });
+        EXPECT_LT(judging, 2 * parsing + std::chrono::milliseconds(5));
+        RecordProperty(std::string(c.provider) + std::to_string(&c - cases.data()) + "_ms",
+                       std::to_string(judging / std::chrono::milliseconds(1)));
+    }
 }
 
 }  // namespace
