@@ -23,8 +23,8 @@ constexpr std::int64_t kLongestLatencyMs = 3'600'000;
 constexpr std::array kMethods = {Method::kGet, Method::kHead,  Method::kPost,
                                  Method::kPut, Method::kPatch, Method::kDelete};
 // How a transfer can fail, and whose fault that can be.
-constexpr std::array kCodes = {Code::kUnavailable, Code::kTimeout, Code::kPayloadTooLarge,
-                               Code::kInvalidRequest};
+constexpr std::array kCodes = {Code::kUnavailable, Code::kUpstreamFailed, Code::kTimeout,
+                               Code::kPayloadTooLarge, Code::kInvalidRequest};
 constexpr std::array kBlames = {Blame::kProvider, Blame::kGateway};
 
 using Headers = std::vector<std::pair<std::string, std::string>>;
@@ -153,7 +153,9 @@ class Fields {
             }
             const auto guess = nearest(name, names);
             return wrong_at(
-                is_valid_utf8(name) && name.size() <= 64 ? name : "a member",
+                is_valid_utf8(name) && name.size() <= 64 && !has_control_characters(name)
+                    ? name
+                    : "a member",
                 guess ? "unknown; did you mean " + std::string(*guess) + "?" : "unknown");
         }
         return {};

@@ -423,8 +423,10 @@ bool HttpTransfer::proxy_is_at_fault(int code) const {
         case CURLE_COULDNT_CONNECT:
             return true;
         case CURLE_OPERATION_TIMEDOUT:
-            // Behind a tunnel it is the upstream that did not answer.
-            return info<curl_off_t>(easy_, CURLINFO_CONNECT_TIME_T) == 0 && tunnel_status() == 0;
+            // On a connection of before, and behind a tunnel, it is the upstream that did not
+            // answer; whoever waited for another call's connection had none to be connected by.
+            return new_connections() > 0 && tunnel_status() == 0 &&
+                   info<curl_off_t>(easy_, CURLINFO_CONNECT_TIME_T) == 0;
         case CURLE_PROXY:
             switch (info<long>(easy_, CURLINFO_PROXY_ERROR)) {
                 case CURLPX_RESOLVE_HOST:  // the upstream's, which socks5:// has resolved here

@@ -55,7 +55,7 @@ def test_transport_errors_are_recorded_too(upstream, recorder):
     gateway.search("refused")
     until(lambda: len(recordings(folder)) == 2)
     first = json.loads(next(iter(recordings(folder).values())).read_text())
-    assert first["error"]["code"] == "unavailable" and first["error"]["blame"] == "provider"
+    assert first["error"]["code"] == "upstream_failed" and first["error"]["blame"] == "provider"
     assert "response" not in first
 
 
