@@ -28,9 +28,10 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using asio::ip::tcp;
 using namespace sluice;
+using Socket = asio::basic_stream_socket<tcp, Executor>;
+using Acceptor = asio::basic_socket_acceptor<tcp, Executor>;
 
-Task<void> session(tcp::socket socket, io::HttpClient& client, const Clock& clock,
-                   std::string url) {
+Task<void> session(Socket socket, io::HttpClient& client, const Clock& clock, std::string url) {
     boost::beast::flat_buffer buffer;
     for (;;) {
         http::request<http::string_body> request;
@@ -52,10 +53,9 @@ Task<void> session(tcp::socket socket, io::HttpClient& client, const Clock& cloc
     }
 }
 
-Task<void> accept(tcp::acceptor& acceptor, io::HttpClient& client, const Clock& clock,
-                  std::string url) {
+Task<void> accept(Acceptor& acceptor, io::HttpClient& client, const Clock& clock, std::string url) {
     for (;;) {
-        tcp::socket socket = co_await acceptor.async_accept(use_task);
+        Socket socket = co_await acceptor.async_accept(use_task);
         socket.set_option(tcp::no_delay(true));
         asio::co_spawn(acceptor.get_executor(), session(std::move(socket), client, clock, url),
                        [](const std::exception_ptr&) {});
@@ -76,7 +76,7 @@ int main(int argc, char** argv) {
     obs::Metrics metrics;
     io::CurlHttpClient client(io.get_executor(), io::HttpClientConfig{}, clock, log, metrics);
     const auto port = static_cast<unsigned short>(std::atoi(argv[1]));
-    tcp::acceptor acceptor(io, tcp::endpoint(asio::ip::address_v4::loopback(), port));
+    Acceptor acceptor(io, tcp::endpoint(asio::ip::address_v4::loopback(), port));
     asio::co_spawn(io, accept(acceptor, client, clock, argv[2]), asio::detached);
     io.run();
 }
