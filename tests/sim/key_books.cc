@@ -107,8 +107,13 @@ void KeyBooks::check_quota(KeyEntry& key) {
                       key.record.id);
 }
 
-void KeyBooks::end_call(KeyEntry& key) {
+void KeyBooks::end_call(KeyEntry& key, Met met) {
     key.in_flight -= 1;
+    const auto& quota = key.record.quota;
+    if (met == Met::kProxyOnly && quota && key.used > 0 &&
+        web::quota_period_start(quota->per, clock_.wall_now()) == key.period) {
+        key.used -= 1;
+    }
 }
 
 void KeyBooks::tell_to_rest(KeyEntry& told, web::Reach reach, Millis least, Millis most) {

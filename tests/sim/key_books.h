@@ -53,7 +53,9 @@ class KeyBooks {
     // A call starts with the key whose secret is somewhere in `text`. Null, and a violation, when
     // there is no such key.
     KeyEntry* start_call(std::string_view text);
-    void end_call(KeyEntry& key);
+    // A proxy that kept the call to itself used up nothing of the key.
+    enum class Met : bool { kProvider, kProxyOnly };
+    void end_call(KeyEntry& key, Met met);
     // A provider said so in answer to a call with `key`.
     void tell_to_rest(KeyEntry& key, web::Reach reach, Millis least, Millis most);
 

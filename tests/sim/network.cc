@@ -381,8 +381,13 @@ bool Network::is_paid(const Call& call, CallEnd end) {
 
 void Network::ended(const Call& call, CallEnd end) {
     observers_.purses.end_call(call.payment, is_paid(call, end));
+    const bool kept = end == CallEnd::kAnswered && call.effect == Effect::kGateway;
+    if (kept) {
+        call.host->rate.take_back();
+    }
     if (call.key != nullptr) {
-        observers_.keys.end_call(*call.key);
+        observers_.keys.end_call(*call.key,
+                                 kept ? KeyBooks::Met::kProxyOnly : KeyBooks::Met::kProvider);
     }
     Said said = Said::kNothing;
     if (end == CallEnd::kFailed || (end == CallEnd::kTimedOut && !call.is_short)) {

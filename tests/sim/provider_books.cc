@@ -66,4 +66,10 @@ void RateBooks::start_call() {
                       "more calls than the rate allows", provider_);
 }
 
+void RateBooks::take_back() {
+    if (limit_.tokens > 0 && full_at_ > clock_.now()) {
+        full_at_ -= Duration(limit_.interval) / limit_.tokens;
+    }
+}
+
 }  // namespace sluice::sim

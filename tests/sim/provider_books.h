@@ -57,6 +57,8 @@ class RateBooks {
     // nothing is checked for `settling`.
     void set(const web::RateLimit& limit, Millis settling);
     void start_call();
+    // A proxy kept the call to itself: its turn is there again.
+    void take_back();
 
  private:
     const std::string provider_;
