@@ -151,7 +151,7 @@ void Reservation::Ledger::ask_for_cover(Reservation& reservation) {
 void Reservation::Ledger::give_back(Reservation& reservation) {
     for (BudgetAccount* account : reservation.accounts_) {
         if (account != nullptr) {
-            account->release(reservation.cost_.micro_usd);
+            account->release(reservation.cost_);
             writer.changed(*account);
         }
     }
@@ -165,7 +165,7 @@ void Reservation::Ledger::book(Reservation& reservation, const Spent& charged) {
             continue;
         }
         const std::int64_t passed_before = account->excess(today);
-        account->book(reservation.cost_.micro_usd, charged, today);
+        account->book(reservation.cost_, charged, today);
         const std::int64_t passed = account->excess(today) - passed_before;
         // At its price a call passes only a limit that was lowered meanwhile.
         if (passed > 0 && charged.micro_usd > reservation.cost_.micro_usd) {
@@ -253,7 +253,7 @@ std::variant<Reservation, BudgetRefusal> Budgets::reserve(const Purchase& purcha
     const Instant now = ledger.clock.now();
     for (BudgetAccount* account : reservation.accounts_) {
         if (account != nullptr) {
-            account->hold(reservation.cost_.micro_usd, today, now);
+            account->hold(reservation.cost_, today, now);
         }
     }
     ledger.open.add(1);
@@ -269,11 +269,11 @@ std::variant<Reservation, BudgetRefusal> Budgets::reserve(const Purchase& purcha
 
 Task<std::optional<BudgetRefusal>> Budgets::cover(Reservation& reservation, Instant deadline) {
     const std::shared_ptr<Reservation::Ledger> ledger = ledger_;
-    const SpendWriter::End end = co_await ledger->writer.wait_for(reservation.write_, deadline);
-    if (end == SpendWriter::End::kLost && ledger->needs_store(reservation)) {
+    const guard::WriteEnd end = co_await ledger->writer.wait_for(reservation.write_, deadline);
+    if (end == guard::WriteEnd::kLost && ledger->needs_store(reservation)) {
         co_return ledger->without_store();
     }
-    if (end == SpendWriter::End::kDeadline) {
+    if (end == guard::WriteEnd::kDeadline) {
         co_return Reservation::Ledger::without_time();
     }
     reservation.covered_ = true;

@@ -84,9 +84,10 @@ class Budgets {
     std::variant<Reservation, BudgetRefusal> reserve(const Purchase& purchase);
 
     // Control loop. Waits until the store vouches for a reservation that is not covered: at most
-    // kMaxSpendWait, and not past `deadline`. Nothing when the call may be sent; a refusal when
-    // the store is lost, something of the call is limited, and the setting says so. A cancelled
-    // wait ends with nothing, too: who may be cancelled looks before marking the call as sent.
+    // guard::kMaxWriteWait, and not past `deadline`. Nothing when the call may be sent; a refusal
+    // when the store is lost, something of the call is limited, and the setting says so. A
+    // cancelled wait ends with nothing, too: who may be cancelled looks before marking the call as
+    // sent.
     Task<std::optional<BudgetRefusal>> cover(Reservation& reservation, Instant deadline);
 
     // Control loop. What reserve() would say, without reserving; a lost store is left out.

@@ -10,7 +10,7 @@ namespace sluice::access {
 BudgetAccount::BudgetAccount(AccountName name, std::array<Spent, kPeriods> spent, UtcDay today)
     : name_(std::move(name)), day_(today), spent_(spent) {
     // What a store says before this process wrote to it vouches for what it says, and no more.
-    vouched_ = {spent[index_of(Period::kDay)].calls, spent[index_of(Period::kDay)].micro_usd};
+    vouched_ = spent[index_of(Period::kDay)];
 }
 
 Spent BudgetAccount::spent(Period period, UtcDay today) const {
@@ -28,10 +28,10 @@ std::optional<Shortage> BudgetAccount::shortage(const Limits& limits, std::int64
             continue;
         }
         const Spent gone = spent(period, today);
-        if (most_calls > 0 && add_saturating(gone.calls, held_calls_ + 1) > most_calls) {
+        if (most_calls > 0 && add_saturating(gone.calls, held_.calls + 1) > most_calls) {
             return Shortage{period, Measure::kCalls, most_calls};
         }
-        const std::int64_t held = add_saturating(held_micro_usd_, micro_usd);
+        const std::int64_t held = add_saturating(held_.micro_usd, micro_usd);
         if (most_usd > 0 && add_saturating(gone.micro_usd, held) > most_usd) {
             return Shortage{period, Measure::kMicroUsd, most_usd};
         }
@@ -39,26 +39,26 @@ std::optional<Shortage> BudgetAccount::shortage(const Limits& limits, std::int64
     return std::nullopt;
 }
 
-void BudgetAccount::hold(std::int64_t micro_usd, UtcDay today, Instant now) {
+void BudgetAccount::hold(const Spent& cost, UtcDay today, Instant now) {
     begin_day(today);
-    held_calls_ += 1;
-    held_micro_usd_ = add_saturating(held_micro_usd_, micro_usd);
-    last_micro_usd_ = micro_usd;
-    calls_since_write_ += 1;
-    last_used_ = now;
+    held_ += cost;
+    last_ = cost;
+    pace_.count_call(now);
 }
 
-void BudgetAccount::release(std::int64_t micro_usd) {
-    SLUICE_ASSERT(held_calls_ > 0 && held_micro_usd_ >= micro_usd);
-    held_calls_ -= 1;
-    held_micro_usd_ -= micro_usd;
+void BudgetAccount::release(const Spent& cost) {
+    SLUICE_ASSERT(held_.calls >= cost.calls && held_.units >= cost.units &&
+                  held_.micro_usd >= cost.micro_usd);
+    held_.calls -= cost.calls;
+    held_.units -= cost.units;
+    held_.micro_usd -= cost.micro_usd;
     // A store that was told of the call has to hear that it did not happen.
     changed_ = true;
 }
 
-void BudgetAccount::book(std::int64_t held_micro_usd, const Spent& spent, UtcDay today) {
+void BudgetAccount::book(const Spent& held, const Spent& spent, UtcDay today) {
     begin_day(today);
-    release(held_micro_usd);
+    release(held);
     for (Spent& period : spent_) {
         period += spent;
     }
@@ -76,9 +76,10 @@ std::int64_t BudgetAccount::excess(UtcDay today) const {
 }
 
 bool BudgetAccount::is_vouched_for() const {
-    const Spent& today = spent_[index_of(Period::kDay)];
-    return add_saturating(today.calls, held_calls_) <= vouched_.calls &&
-           add_saturating(today.micro_usd, held_micro_usd_) <= vouched_.micro_usd;
+    Spent figure = spent_[index_of(Period::kDay)];
+    figure += held_;
+    return figure.calls <= vouched_.calls && figure.units <= vouched_.units &&
+           figure.micro_usd <= vouched_.micro_usd;
 }
 
 // A clock that goes back changes nothing: what was spent on a day that is to come again counts for
@@ -87,7 +88,7 @@ void BudgetAccount::begin_day(UtcDay today) {
     if (today <= day_) {
         return;
     }
-    if (ended_.size() < kMaxEndedDays && (changed_ || has_block_ || held_calls_ > 0)) {
+    if (ended_.size() < kMaxEndedDays && (changed_ || has_block_ || held_.calls > 0)) {
         ended_.push_back({day_, spent_[index_of(Period::kDay)]});
         changed_ = true;
     }
@@ -102,28 +103,26 @@ std::int64_t BudgetAccount::block_calls() const {
     if (!needs_vouching()) {
         return 0;
     }
-    std::int64_t calls = std::clamp(2 * pace_, kMinBlockCalls, kMaxBlockCalls);
+    std::int64_t calls = pace_.block_calls();
     for (std::size_t i = 0; i < kPeriods; ++i) {
         if (limits_.calls[i] > 0) {
-            const std::int64_t room = limits_.calls[i] - spent_[i].calls - held_calls_;
-            calls = std::min({calls, room, limits_.calls[i] / kBlockShare});
+            const std::int64_t room = limits_.calls[i] - spent_[i].calls - held_.calls;
+            calls = std::min(calls, guard::BlockPace::most_of(limits_.calls[i], room));
         }
-        if (limits_.micro_usd[i] > 0 && last_micro_usd_ > 0) {
-            const std::int64_t room = limits_.micro_usd[i] - spent_[i].micro_usd - held_micro_usd_;
-            calls = std::min(calls,
-                             std::min(room, limits_.micro_usd[i] / kBlockShare) / last_micro_usd_);
+        if (limits_.micro_usd[i] > 0 && last_.micro_usd > 0) {
+            const std::int64_t room = limits_.micro_usd[i] - spent_[i].micro_usd - held_.micro_usd;
+            calls = std::min(
+                calls, guard::BlockPace::most_of(limits_.micro_usd[i], room) / last_.micro_usd);
         }
     }
     return std::max<std::int64_t>(calls, 0);
 }
 
 void BudgetAccount::begin_write(Ahead ahead, std::vector<SpendRow>& rows) {
-    // Forgotten bit by bit: a write soon after another one says little about the load.
-    pace_ = std::max(calls_since_write_, pace_ - pace_ / 4);
+    pace_.begin_write();
     const std::int64_t block = ahead == Ahead::kBlock ? block_calls() : 0;
-    Spent running;
-    running.calls = held_calls_ + block;
-    running.micro_usd = add_saturating(held_micro_usd_, block * last_micro_usd_);
+    Spent running = held_;
+    running += {block, block * last_.units, block * last_.micro_usd};
     // Calls under way when a day ends are counted on the day that they end on, but in the total at
     // once.
     Spent in_all = spent_[index_of(Period::kTotal)];
@@ -136,11 +135,10 @@ void BudgetAccount::begin_write(Ahead ahead, std::vector<SpendRow>& rows) {
     rows.push_back({name_, day_, on_day, in_all});
 
     written_day_ = day_;
-    written_ = {on_day.calls, on_day.micro_usd};
+    written_ = on_day;
     written_ended_ = ended_.size();
-    vouched_ = {std::min(vouched_.calls, written_.calls),
+    vouched_ = {std::min(vouched_.calls, written_.calls), std::min(vouched_.units, written_.units),
                 std::min(vouched_.micro_usd, written_.micro_usd)};
-    calls_since_write_ = 0;
     changed_ = false;
     has_block_ = block > 0;
 }

@@ -2,14 +2,13 @@
 // the store vouches for. A state machine without clock or I/O: access/budget.cc spends through it
 // and access/spend_writer.cc writes it down.
 //
-// A figure in the store runs ahead of what was spent by a block, so that spending needs no write
-// until the block is used up, and a crash forgets nothing: what the store says is never less than
-// what was spent.
+// A figure in the store runs ahead of what was spent by a block (guard/write_ahead.h).
 #pragma once
 
 #include "access/spend_store.h"
 #include "access/spending.h"
 #include "base/clock.h"
+#include "guard/write_ahead.h"
 
 #include <array>
 #include <cstddef>
@@ -19,14 +18,6 @@
 
 namespace sluice::access {
 
-// Calls that a block has room for: at least so many and up to twice what was made lately between
-// two writes, but never more than a hundredth of a limit. A crash loses that much of a budget at
-// the most.
-inline constexpr std::int64_t kMinBlockCalls = 16;
-inline constexpr std::int64_t kMaxBlockCalls = 10'000;
-inline constexpr std::int64_t kBlockShare = 100;
-// An account that nobody used for so long gives its block back.
-inline constexpr Millis kBlockIdle{60'000};
 // Days that are over and wait to be written, of one account, while the store is away. Further ones
 // keep what the store said last; the totals are right all the same.
 inline constexpr std::size_t kMaxEndedDays = 8;
@@ -40,10 +31,7 @@ struct Shortage {
     std::int64_t limit = 0;
 };
 
-enum class Ahead : std::uint8_t {
-    kBlock,  // with room for further calls
-    kExact,  // what is spent and held
-};
+using guard::Ahead;
 
 class BudgetAccount {
  public:
@@ -60,12 +48,12 @@ class BudgetAccount {
     std::optional<Shortage> shortage(const Limits& limits, std::int64_t micro_usd,
                                      UtcDay today) const;
 
-    // A call of `micro_usd` is about to be made. A new day begins with it.
-    void hold(std::int64_t micro_usd, UtcDay today, Instant now);
+    // A call of that cost is about to be made. A new day begins with it.
+    void hold(const Spent& cost, UtcDay today, Instant now);
     // It was not made, or cost nothing.
-    void release(std::int64_t micro_usd);
+    void release(const Spent& cost);
     // It was made and cost `spent`, on the day that it ended.
-    void book(std::int64_t held_micro_usd, const Spent& spent, UtcDay today);
+    void book(const Spent& held, const Spent& spent, UtcDay today);
 
     // By how many millionths of a dollar the limit that is passed furthest is passed; 0: none is.
     // A provider that charges more than was reserved for its call gets there.
@@ -79,7 +67,7 @@ class BudgetAccount {
     // Whether the store is to be told something.
     bool is_changed() const { return changed_; }
     bool has_block() const { return has_block_; }
-    bool is_idle(Instant now) const { return now - last_used_ >= kBlockIdle; }
+    bool is_idle(Instant now) const { return pace_.is_idle(now); }
 
     // A write begins: appends the account's rows. From here on the store vouches for no more than
     // what it says before and after, whichever is less. Ended by end_write(); one at a time.
@@ -92,10 +80,6 @@ class BudgetAccount {
     std::uint64_t urgent_write = 0;
 
  private:
-    struct Vouched {
-        std::int64_t calls = 0;
-        std::int64_t micro_usd = 0;
-    };
     struct EndedDay {
         UtcDay day;
         Spent spent;
@@ -108,19 +92,16 @@ class BudgetAccount {
     Limits limits_;
     UtcDay day_;
     std::array<Spent, kPeriods> spent_;  // as of day_
-    std::int64_t held_calls_ = 0;
-    std::int64_t held_micro_usd_ = 0;
-    Vouched vouched_;  // for day_
+    Spent held_;
+    Spent vouched_;  // for day_
     std::vector<EndedDay> ended_;
     // Of the write under way.
     UtcDay written_day_{};
-    Vouched written_;
+    Spent written_;
     std::size_t written_ended_ = 0;
 
-    std::int64_t last_micro_usd_ = 0;
-    std::int64_t calls_since_write_ = 0;
-    std::int64_t pace_ = 0;  // calls between two writes, lately
-    Instant last_used_{};
+    Spent last_;  // what the last call was expected to cost
+    guard::BlockPace pace_;
     bool changed_ = false;
     bool has_block_ = false;
 };

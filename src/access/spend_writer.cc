@@ -2,13 +2,11 @@
 
 #include "access/metrics.h"
 #include "base/exception.h"
-#include "guard/event.h"
 
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
 #include <exception>
-#include <limits>
 #include <utility>
 
 namespace sluice::access {
@@ -16,30 +14,9 @@ namespace sluice::access {
 namespace {
 
 constexpr Millis kFailureLogInterval{60'000};
-constexpr std::uint64_t kEveryWrite = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t kEveryWrite = guard::WriteWaiters::kEveryWrite;
 
 }  // namespace
-
-struct SpendWriter::Waiting {
-    std::uint64_t write = 0;
-    guard::Event done = {};
-    bool written = false;
-};
-
-// A place in a list for as long as this object lives.
-class SpendWriter::Entry {
- public:
-    Entry(std::vector<Waiting*>& list, Waiting& waiting) : list_(list), waiting_(&waiting) {
-        list_.push_back(waiting_);
-    }
-    ~Entry() { std::erase(list_, waiting_); }
-    Entry(const Entry&) = delete;
-    Entry& operator=(const Entry&) = delete;
-
- private:
-    std::vector<Waiting*>& list_;
-    Waiting* const waiting_;
-};
 
 SpendWriter::SpendWriter(Executor control, SpendStore& store, Clock& clock, const obs::Log& log,
                          obs::Metrics& metrics)
@@ -90,29 +67,17 @@ void SpendWriter::wake() {
     }
 }
 
-Task<SpendWriter::End> SpendWriter::wait_for(std::uint64_t write, Instant deadline) {
+Task<guard::WriteEnd> SpendWriter::wait_for(std::uint64_t write, Instant deadline) {
     if (write <= ended_) {
-        co_return write <= succeeded_ ? End::kWritten : End::kLost;
+        co_return write <= succeeded_ ? guard::WriteEnd::kWritten : guard::WriteEnd::kLost;
     }
-    Waiting call;
-    call.write = write;
-    const Instant enough = clock_.now() + kMaxSpendWait;
-    const Entry entry(waiting_, call);
-    const guard::WaitEnd end = co_await call.done.wait_until(clock_, std::min(enough, deadline));
-    if (call.written) {
-        co_return End::kWritten;
-    }
-    if (end == guard::WaitEnd::kCancelled) {
-        co_return End::kCancelled;
-    }
-    if (end == guard::WaitEnd::kDeadline && deadline < enough) {
-        co_return End::kDeadline;
-    }
+    const Instant enough = clock_.now() + guard::kMaxWriteWait;
+    const guard::WriteEnd end = co_await waiting_.wait(clock_, write, enough, deadline);
     // Once for all who wait for the same write.
-    if (end == guard::WaitEnd::kDeadline && !is_lost_) {
+    if (end == guard::WriteEnd::kLost && write > ended_ && !is_lost_) {
         lose("a write takes too long");
     }
-    co_return End::kLost;
+    co_return end;
 }
 
 Task<Status> SpendWriter::wait_for_exact() {
@@ -124,12 +89,11 @@ Task<Status> SpendWriter::wait_for_exact() {
     }
     // Each write takes the accounts that waited longest, so by then all that are listed have had
     // theirs.
-    Waiting report;
-    report.write = writes_ + 1 + listed_.size() / kMaxAccountsPerWrite;
-    const Entry entry(waiting_for_exact_, report);
+    const std::uint64_t write = writes_ + 1 + listed_.size() / kMaxAccountsPerWrite;
     wake();
-    co_await report.done.wait_until(clock_, clock_.now() + kMaxReportWait);
-    if (!report.written) {
+    const Instant enough = clock_.now() + kMaxReportWait;
+    const auto end = co_await waiting_for_exact_.wait(clock_, write, enough, Instant::max());
+    if (end != guard::WriteEnd::kWritten) {
         co_return Error{Code::kUnavailable, Blame::kGateway,
                         "what was spent can't be written down now; the log says why",
                         kMaxReportWait};
@@ -154,16 +118,16 @@ Task<void> SpendWriter::write_until_done() {
             next = now + kSpendWriteInterval;
         }
         if (accounts.empty()) {
-            tell(waiting_for_exact_, kEveryWrite, true);
+            waiting_for_exact_.tell(kEveryWrite, true);
             continue;
         }
         const std::uint64_t number = ++writes_;
         const Status written = co_await write(std::move(accounts), now);
         ended_ = number;
         succeeded_ = written.ok() ? number : succeeded_;
-        tell(waiting_, number, written.ok());
+        waiting_.tell(number, written.ok());
         if (written.ok()) {
-            if (tell(waiting_for_exact_, number, true) > 0) {
+            if (waiting_for_exact_.tell(number, true) > 0) {
                 exact_at_ = clock_.now();
             }
             find();
@@ -171,12 +135,12 @@ Task<void> SpendWriter::write_until_done() {
             continue;
         }
         lose(written.error().message);
-        tell(waiting_for_exact_, kEveryWrite, false);
+        waiting_for_exact_.tell(kEveryWrite, false);
         if (is_closing_) {
             break;  // the store keeps what it was told last, which is not less than what was spent
         }
     }
-    tell(waiting_for_exact_, kEveryWrite, true);
+    waiting_for_exact_.tell(kEveryWrite, true);
     has_writer_ = false;
 }
 
@@ -234,19 +198,6 @@ Task<void> SpendWriter::forget_old_days() {
     } else if (*forgotten == kForgottenAtOnce) {
         forgotten_on_.reset();  // the rest after the next write
     }
-}
-
-// Those in `list` that wait for `write` or an earlier one: how it ended. Returns how many they
-// were.
-std::size_t SpendWriter::tell(std::vector<Waiting*>& list, std::uint64_t write, bool written) {
-    return std::erase_if(list, [&](Waiting* waiting) {
-        if (waiting->write > write) {
-            return false;
-        }
-        waiting->written = written;
-        waiting->done.set();
-        return true;
-    });
 }
 
 void SpendWriter::lose(std::string_view reason) {

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/task.h"
+#include "guard/write_waiters.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
 
@@ -21,8 +22,6 @@ namespace sluice::access {
 
 // How often figures that changed are written.
 inline constexpr Millis kSpendWriteInterval{1'000};
-// How long a call waits for a write; after that the store counts as lost.
-inline constexpr Millis kMaxSpendWait{250};
 // How long a report waits for exact figures.
 inline constexpr Millis kMaxReportWait{5'000};
 // How often reports may take the accounts' blocks away; those that come sooner wait and share.
@@ -48,10 +47,8 @@ class SpendWriter {
     // Whether the last write failed or takes too long. It is tried again all the time.
     bool is_lost() const { return is_lost_; }
 
-    enum class End : std::uint8_t { kWritten, kLost, kDeadline, kCancelled };
-    // Until that write is done, at most kMaxSpendWait and not past `deadline`. A deadline that
-    // comes first says nothing about the store.
-    Task<End> wait_for(std::uint64_t write, Instant deadline);
+    // Until that write is done, at most guard::kMaxWriteWait and not past `deadline`.
+    Task<guard::WriteEnd> wait_for(std::uint64_t write, Instant deadline);
 
     // Until the store has exact figures of every account, at most kMaxReportWait: kUnavailable. For
     // a report: the next call of each account that is limited needs a write again after it.
@@ -64,16 +61,12 @@ class SpendWriter {
     Task<void> stop();
 
  private:
-    struct Waiting;
-    class Entry;
-
     void ensure_writer();
     void wake();
     bool wants_exact() const { return is_closing_ || !waiting_for_exact_.empty(); }
     Task<void> write_until_done();
     std::vector<BudgetAccount*> choose(Instant now, bool due);
     Task<Status> write(std::vector<BudgetAccount*> accounts, Instant now);
-    static std::size_t tell(std::vector<Waiting*>& list, std::uint64_t write, bool written);
     void lose(std::string_view reason);
     void find();
 
@@ -86,10 +79,10 @@ class SpendWriter {
     obs::LogLimiter failure_lines_;
     TaskScope tasks_;
 
-    std::vector<BudgetAccount*> listed_;       // changed or with a block; latest writes last
-    std::vector<Waiting*> waiting_;            // in frames of wait_for()
-    std::vector<Waiting*> waiting_for_exact_;  // in frames of wait_for_exact()
-    std::shared_ptr<Alarm> alarm_;             // while the writer waits
+    std::vector<BudgetAccount*> listed_;  // changed or with a block; latest writes last
+    guard::WriteWaiters waiting_;         // in wait_for()
+    guard::WriteWaiters waiting_for_exact_;
+    std::shared_ptr<Alarm> alarm_;  // while the writer waits
     std::optional<UtcDay> forgotten_on_;
     std::optional<Instant> exact_at_;  // when figures were last made exact for a report
     std::uint64_t writes_ = 0;         // begun

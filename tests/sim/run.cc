@@ -124,8 +124,8 @@ class Run {
     bool all_held() {
         const bool disk_fails = random_.below(2) == 0;
         if (disk_fails) {
-            books_.allow_wait(access::kMaxSpendWait);
-            purses_.allow_wait(access::kMaxSpendWait);
+            books_.allow_wait(guard::kMaxWriteWait);
+            purses_.allow_wait(guard::kMaxWriteWait);
         }
         operator_.set_random_budgets();
         for (std::size_t i = 0; i < kRequestsPerRun; ++i) {

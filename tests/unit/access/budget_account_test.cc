@@ -33,6 +33,10 @@ Limits usd_a_month(std::int64_t micro_usd) {
     return limits;
 }
 
+Spent costing(std::int64_t micro_usd) {
+    return {1, 1, micro_usd};
+}
+
 std::vector<SpendRow> write(BudgetAccount& account, Ahead ahead) {
     std::vector<SpendRow> rows;
     account.begin_write(ahead, rows);
@@ -45,10 +49,10 @@ std::vector<SpendRow> write(BudgetAccount& account, Ahead ahead) {
 TEST(BudgetAccount, ALimitOfCallsIsExact) {
     BudgetAccount account(provider(), {}, kToday);
     const Limits limits = calls_a_day(2);
-    account.hold(1'000, kToday, kNow);
-    account.book(1'000, {1, 1, 1'000}, kToday);
+    account.hold(costing(1'000), kToday, kNow);
+    account.book(costing(1'000), {1, 1, 1'000}, kToday);
     EXPECT_FALSE(account.shortage(limits, 1'000, kToday));
-    account.hold(1'000, kToday, kNow);
+    account.hold(costing(1'000), kToday, kNow);
     const auto shortage = account.shortage(limits, 1'000, kToday);
     ASSERT_TRUE(shortage);
     EXPECT_EQ(shortage->period, Period::kDay);
@@ -60,28 +64,28 @@ TEST(BudgetAccount, ALimitOfCallsIsExact) {
 TEST(BudgetAccount, ALimitOfMoneyIsExact) {
     BudgetAccount account(provider(), {}, kToday);
     const Limits limits = usd_a_month(10'000);
-    account.hold(7'000, kToday, kNow);
+    account.hold(costing(7'000), kToday, kNow);
     EXPECT_FALSE(account.shortage(limits, 3'000, kToday));
     const auto shortage = account.shortage(limits, 3'001, kToday);
     ASSERT_TRUE(shortage);
     EXPECT_EQ(shortage->measure, Measure::kMicroUsd);
-    account.release(7'000);
+    account.release(costing(7'000));
     EXPECT_FALSE(account.shortage(limits, 10'000, kToday));
 }
 
 // A new day gives the day's budget back and no other; a new month the month's too.
 TEST(BudgetAccount, PeriodsEndAtTheirOwnTime) {
     BudgetAccount account(provider(), {}, kToday);
-    account.hold(5, kToday, kNow);
-    account.book(5, {1, 1, 5}, kToday);
+    account.hold(costing(5), kToday, kNow);
+    account.book(costing(5), {1, 1, 5}, kToday);
     const UtcDay tomorrow = 2026y / December / 1;
     EXPECT_EQ(account.spent(Period::kDay, tomorrow).calls, 0);
     EXPECT_EQ(account.spent(Period::kMonth, tomorrow).calls, 0);
     EXPECT_EQ(account.spent(Period::kTotal, tomorrow).calls, 1);
 
     BudgetAccount earlier(provider(), {}, 2026y / November / 29);
-    earlier.hold(5, 2026y / November / 29, kNow);
-    earlier.book(5, {1, 1, 5}, 2026y / November / 29);
+    earlier.hold(costing(5), 2026y / November / 29, kNow);
+    earlier.book(costing(5), {1, 1, 5}, 2026y / November / 29);
     EXPECT_EQ(earlier.spent(Period::kDay, kToday).calls, 0);
     EXPECT_EQ(earlier.spent(Period::kMonth, kToday).calls, 1);
 }
@@ -89,10 +93,10 @@ TEST(BudgetAccount, PeriodsEndAtTheirOwnTime) {
 // A call that goes on past midnight is counted on the day that it ends, and only there.
 TEST(BudgetAccount, ACallPastMidnightIsCountedOnce) {
     BudgetAccount account(provider(), {}, kToday);
-    account.hold(5, kToday, kNow);
+    account.hold(costing(5), kToday, kNow);
     write(account, Ahead::kBlock);
     const UtcDay tomorrow = 2026y / December / 1;
-    account.book(5, {1, 1, 5}, tomorrow);
+    account.book(costing(5), {1, 1, 5}, tomorrow);
     const std::vector<SpendRow> rows = write(account, Ahead::kExact);
     ASSERT_EQ(rows.size(), 2U);
     EXPECT_EQ(rows[0].day, kToday);
@@ -105,12 +109,12 @@ TEST(BudgetAccount, ACallPastMidnightIsCountedOnce) {
 // A clock that goes back gives nobody a second budget for the same day.
 TEST(BudgetAccount, AClockThatGoesBackGivesNothing) {
     BudgetAccount account(provider(), {}, kToday);
-    account.hold(5, kToday, kNow);
-    account.book(5, {1, 1, 5}, kToday);
+    account.hold(costing(5), kToday, kNow);
+    account.book(costing(5), {1, 1, 5}, kToday);
     const UtcDay yesterday = kToday - days(1);
     EXPECT_TRUE(account.shortage(calls_a_day(1), 5, yesterday));
-    account.hold(5, yesterday, kNow);
-    account.book(5, {1, 1, 5}, yesterday);
+    account.hold(costing(5), yesterday, kNow);
+    account.book(costing(5), {1, 1, 5}, yesterday);
     const std::vector<SpendRow> rows = write(account, Ahead::kExact);
     ASSERT_EQ(rows.size(), 1U);
     EXPECT_EQ(rows[0].day, kToday);
@@ -120,20 +124,20 @@ TEST(BudgetAccount, AClockThatGoesBackGivesNothing) {
 // Spending needs a write only when a block is used up: until then the store's figure is not less.
 TEST(BudgetAccount, ABlockVouchesForFurtherCalls) {
     BudgetAccount account(provider(), {}, kToday);
-    account.hold(10, kToday, kNow);
+    account.hold(costing(10), kToday, kNow);
     EXPECT_FALSE(account.is_vouched_for());
     const std::vector<SpendRow> rows = write(account, Ahead::kBlock);
-    EXPECT_EQ(rows.at(0).on_day.calls, 1 + kMinBlockCalls);
-    EXPECT_EQ(rows.at(0).in_all.micro_usd, 10 * (1 + kMinBlockCalls));
-    for (std::int64_t i = 0; i < kMinBlockCalls; ++i) {
-        account.hold(10, kToday, kNow);
+    EXPECT_EQ(rows.at(0).on_day.calls, 1 + guard::kMinBlockCalls);
+    EXPECT_EQ(rows.at(0).in_all.micro_usd, 10 * (1 + guard::kMinBlockCalls));
+    for (std::int64_t i = 0; i < guard::kMinBlockCalls; ++i) {
+        account.hold(costing(10), kToday, kNow);
         EXPECT_TRUE(account.is_vouched_for()) << i;
     }
-    account.hold(10, kToday, kNow);
+    account.hold(costing(10), kToday, kNow);
     EXPECT_FALSE(account.is_vouched_for());
     // Who spends fast gets a larger one.
     EXPECT_EQ(write(account, Ahead::kBlock).at(0).on_day.calls,
-              (kMinBlockCalls + 2) + 2 * (kMinBlockCalls + 1));
+              (guard::kMinBlockCalls + 2) + 2 * (guard::kMinBlockCalls + 1));
 }
 
 // A write soon after another one, for whatever reason, does not make the block small again; a load
@@ -142,8 +146,8 @@ TEST(BudgetAccount, ABlockFollowsTheLoadNotTheWrites) {
     BudgetAccount account(provider(), {}, kToday);
     const auto block_after = [&](int calls) {
         for (int i = 0; i < calls; ++i) {
-            account.hold(10, kToday, kNow);
-            account.book(10, {1, 1, 10}, kToday);
+            account.hold(costing(10), kToday, kNow);
+            account.book(costing(10), {1, 1, 10}, kToday);
         }
         const std::vector<SpendRow> rows = write(account, Ahead::kBlock);
         return rows.at(0).on_day.calls - account.spent(Period::kDay, kToday).calls;
@@ -154,14 +158,14 @@ TEST(BudgetAccount, ABlockFollowsTheLoadNotTheWrites) {
     for (int i = 0; i < 20; ++i) {
         block_after(1);
     }
-    EXPECT_EQ(block_after(1), kMinBlockCalls);
+    EXPECT_EQ(block_after(1), guard::kMinBlockCalls);
 }
 
 // A crash costs at most a hundredth of a budget, and the store never says more than the budget.
 TEST(BudgetAccount, ABlockIsASmallPartOfABudget) {
     BudgetAccount account(provider(), {}, kToday);
     account.set_limits(calls_a_day(500));
-    account.hold(10, kToday, kNow);
+    account.hold(costing(10), kToday, kNow);
     EXPECT_EQ(write(account, Ahead::kBlock).at(0).on_day.calls, 1 + 5);
 
     account.set_limits(calls_a_day(3));
@@ -169,19 +173,19 @@ TEST(BudgetAccount, ABlockIsASmallPartOfABudget) {
 
     BudgetAccount money(provider(), {}, kToday);
     money.set_limits(usd_a_month(100'000));
-    money.hold(300, kToday, kNow);
-    EXPECT_EQ(write(money, Ahead::kBlock).at(0).on_day, (Spent{4, 0, 1'200}));
+    money.hold(costing(300), kToday, kNow);
+    EXPECT_EQ(write(money, Ahead::kBlock).at(0).on_day, (Spent{4, 4, 1'200}));
 }
 
 // While a smaller figure is being written the store vouches for that one only, and a write that
 // failed leaves it so: nobody knows which of the two it holds.
 TEST(BudgetAccount, AFailedWriteVouchesForTheLesserFigure) {
     BudgetAccount account(provider(), {}, kToday);
-    account.hold(10, kToday, kNow);
+    account.hold(costing(10), kToday, kNow);
     write(account, Ahead::kBlock);
     std::vector<SpendRow> rows;
     account.begin_write(Ahead::kExact, rows);
-    account.hold(10, kToday, kNow);
+    account.hold(costing(10), kToday, kNow);
     EXPECT_FALSE(account.is_vouched_for());
     account.end_write(false);
     EXPECT_FALSE(account.is_vouched_for());

@@ -21,6 +21,7 @@ constexpr int kStepsPerSeed = 6'000;
 constexpr std::int64_t kDayCalls = 120;
 constexpr std::int64_t kMonthUsd = 400'000;
 constexpr std::int64_t kTokenCalls = 60;
+constexpr std::int64_t kUnits = 1;  // of each call
 
 class Sequence {
  public:
@@ -107,7 +108,7 @@ class Sequence {
                 // Never more than expected: a provider that charges more can't be held back.
                 const auto charged = static_cast<std::int64_t>(
                     random_.below(static_cast<std::uint64_t>(call.price) + 1));
-                std::move(call.reservation).settle(Spent{1, 1, charged});
+                std::move(call.reservation).settle(Spent{1, kUnits, charged});
                 spent(call, charged);
                 return;
             }
@@ -120,7 +121,7 @@ class Sequence {
         if (call.provider == 0) {
             calls_on_[today()] += 1;
             usd_in_[first_of_month(today())] += micro_usd;
-            serper_ += Spent{1, 1, micro_usd};
+            serper_ += Spent{1, kUnits, micro_usd};
         }
         token_calls_on_[std::pair(call.token, today())] += 1;
     }
@@ -135,6 +136,7 @@ class Sequence {
         harness_ = std::move(after);
         const Spent known = harness_->budgets->provider(0).spent[index_of(Period::kTotal)];
         EXPECT_GE(known.calls, serper_.calls);
+        EXPECT_GE(known.units, serper_.units);
         EXPECT_GE(known.micro_usd, serper_.micro_usd);
     }
 
@@ -152,6 +154,7 @@ class Sequence {
         // What the store says already is never less than what was spent.
         const Spent stored = harness_->store.total(Purse::kProvider, "serper");
         EXPECT_GE(stored.calls, serper_.calls);
+        EXPECT_GE(stored.units, serper_.units);
         EXPECT_GE(stored.micro_usd, serper_.micro_usd);
     }
 

@@ -278,9 +278,9 @@ TEST(Budgets, AHangingStoreHoldsNobodyUpForLong) {
     h.store.write_time = 10s;
     const Instant before = h.clock.now();
     EXPECT_TRUE(h.spend());
-    EXPECT_EQ(h.clock.now() - before, Duration(kMaxSpendWait));
+    EXPECT_EQ(h.clock.now() - before, Duration(guard::kMaxWriteWait));
     EXPECT_TRUE(h.spend());
-    EXPECT_EQ(h.clock.now() - before, Duration(kMaxSpendWait));
+    EXPECT_EQ(h.clock.now() - before, Duration(guard::kMaxWriteWait));
     EXPECT_EQ(h.metrics.gauge(kBudgetStoreLost).value(), 1);
 }
 
