@@ -1,6 +1,7 @@
 #include "web/canonical_url.h"
 
 #include "base/text.h"
+#include "web/host.h"
 
 #include <algorithm>
 #include <array>
@@ -80,44 +81,26 @@ std::string normal_escapes(std::string_view text) {
     return out;
 }
 
-// Where the colon of an authority's port is; nothing without a port.
-std::optional<std::size_t> port_colon(std::string_view authority) {
-    const std::size_t bracket = authority.rfind(']');
-    const std::size_t colon = authority.rfind(':');
-    if (colon == std::string_view::npos || (bracket != std::string_view::npos && colon < bracket)) {
+// "me@WWW.Example.com.:443" -> "example.com". Nothing when the host can't be read.
+std::optional<std::string> normal_authority(const UrlParts& parts) {
+    auto host = normal_host(parts.host);
+    const auto port = port_number(parts.port);
+    if (!host || !port) {
         return std::nullopt;
     }
-    return colon;
-}
-
-// "me@WWW.Example.com.:443" -> "example.com".
-std::string normal_authority(std::string_view authority) {
-    if (const std::size_t at = authority.rfind('@'); at != std::string_view::npos) {
-        authority.remove_prefix(at + 1);
-    }
-    for (bool more = true; more;) {
-        more = false;
-        while (authority.ends_with('.')) {
-            authority.remove_suffix(1);
-        }
-        const auto colon = port_colon(authority);
-        const std::string_view port = colon ? authority.substr(*colon + 1) : std::string_view();
-        if (colon && (port.empty() || port == "80" || port == "443")) {
-            authority = authority.substr(0, *colon);
-            more = true;
-        }
-    }
-    std::string host = to_lower(authority);
     constexpr std::string_view kWww = "www.";
-    while (host.starts_with(kWww) && host.find('.', kWww.size()) != std::string::npos) {
-        host.erase(0, kWww.size());
+    while (host->starts_with(kWww) && host->find('.', kWww.size()) != std::string::npos) {
+        host->erase(0, kWww.size());
     }
-    return host;
+    const bool is_usual = *port == 0 || *port == 80 || *port == 443;
+    return is_usual ? *host : *host + ":" + std::to_string(*port);
 }
 
 // Without "." and ".." and without slashes at its end; empty for the root.
 std::string normal_path(std::string_view raw) {
-    const std::string path = normal_escapes(raw);
+    std::string slashed(raw);
+    std::replace(slashed.begin(), slashed.end(), '\\', '/');
+    const std::string path = normal_escapes(slashed);
     std::vector<std::string_view> segments;
     std::string_view rest = path;
     while (!rest.empty()) {
@@ -169,11 +152,12 @@ std::string normal_query(std::string_view raw) {
 }  // namespace
 
 std::string canonical_url(std::string_view url) {
-    const std::size_t scheme = url.find("://");
-    if (scheme == std::string_view::npos) {
+    const auto parts = split_url(url);
+    const auto authority = parts ? normal_authority(*parts) : std::nullopt;
+    if (!authority) {
         return std::string(url);
     }
-    std::string_view rest = url.substr(scheme + 3);
+    std::string_view rest = parts->tail;
     std::string_view fragment;
     if (const std::size_t hash = rest.find('#'); hash != std::string_view::npos) {
         fragment = rest.substr(hash + 1);
@@ -184,9 +168,7 @@ std::string canonical_url(std::string_view url) {
         query = rest.substr(mark + 1);
         rest = rest.substr(0, mark);
     }
-    const std::size_t slash = std::min(rest.find('/'), rest.size());
-    std::string out = "https://" + normal_authority(rest.substr(0, slash)) +
-                      normal_path(rest.substr(slash)) + normal_query(query);
+    std::string out = "https://" + *authority + normal_path(rest) + normal_query(query);
     if (fragment.starts_with('!')) {
         out.append("#").append(normal_escapes(fragment));
     }

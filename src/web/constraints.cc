@@ -2,7 +2,7 @@
 
 #include "base/text.h"
 #include "web/domains.h"
-#include "web/site.h"
+#include "web/host.h"
 
 #include <algorithm>
 #include <string>
@@ -348,9 +348,9 @@ void CallPlan::filter(const SearchRequest& request, std::vector<Hit>& hits) cons
         return;
     }
     std::erase_if(hits, [&](const Hit& hit) {
-        const std::string site = site_of(hit.url);
-        return (filters_include_ && !is_in_any_domain(site, request.include_domains)) ||
-               (filters_exclude_ && is_in_any_domain(site, request.exclude_domains));
+        const std::string host = host_of(hit.url);
+        return (filters_include_ && !is_in_any_domain(host, request.include_domains)) ||
+               (filters_exclude_ && is_in_any_domain(host, request.exclude_domains));
     });
 }
 

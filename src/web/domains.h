@@ -1,4 +1,5 @@
 // Whether an address belongs to a domain of a list, as include_domains and exclude_domains mean it.
+// Hosts and listed domains are in the spelling of web/host.h.
 // Pure functions over the public suffix list that the system has; any thread.
 #pragma once
 
@@ -8,7 +9,7 @@
 
 namespace sluice::web {
 
-// The domain that somebody registered, in a host name in lower case: "news.example.co.uk" gives
+// The domain that somebody registered, in a host name: "news.example.co.uk" gives
 // "example.co.uk". Empty for a public suffix ("co.uk") and for an address in numbers.
 std::string_view registrable_domain(std::string_view host);
 

@@ -1,6 +1,7 @@
 #include "web/plain_text.h"
 
 #include "base/text.h"
+#include "web/host.h"
 
 #include <algorithm>
 #include <utility>
@@ -87,6 +88,13 @@ bool can_be_in_url(char c) {
     return (byte > 0x20) & (byte != 0x7F) & (byte != '"') & (byte != '<') & (byte != '>');
 }
 
+// What stands behind a backslash or an '@' of an authority is its host to some readers only.
+bool leads_to_one_host(std::string_view url) {
+    const auto parts = split_url(url);
+    return parts && parts->user.empty() && !parts->tail.starts_with('\\') &&
+           port_number(parts->port) && is_host(parts->host);
+}
+
 }  // namespace
 
 std::string_view looked_at(std::string_view text, std::size_t max_bytes) {
@@ -159,10 +167,7 @@ std::optional<std::string> usable_url(std::string_view text) {
     if (!equals_ignoring_case(scheme, "https") && !equals_ignoring_case(scheme, "http")) {
         return std::nullopt;
     }
-    const std::string_view rest = url.substr(scheme_end + 3);
-    const std::string_view authority = rest.substr(0, rest.find_first_of("/?#\\"));
-    const std::string_view host_and_port = authority.substr(authority.rfind('@') + 1);
-    if (host_and_port.empty() || host_and_port.starts_with(':')) {
+    if (!leads_to_one_host(url)) {
         return std::nullopt;
     }
     return std::string(url);

@@ -31,8 +31,9 @@ std::string many_lines(std::string_view text, std::size_t max_bytes);
 // A written answer as many_lines() makes it, at most kMaxAnswerBytes; nothing when that is empty.
 std::optional<std::string> answer_text(std::string_view text);
 
-// The URL without the white space around it, if a client may follow it: http or https with a host,
-// no white space, control characters, quotes or angle brackets inside, at most kMaxUrlBytes.
+// The URL without the white space around it, if a client may follow it: http or https with a host
+// that every reader takes for the same (web/host.h), without a user, no white space, control
+// characters, quotes or angle brackets inside, at most kMaxUrlBytes.
 std::optional<std::string> usable_url(std::string_view text);
 
 }  // namespace sluice::web

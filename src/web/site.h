@@ -6,7 +6,7 @@
 
 namespace sluice::web {
 
-// The host of an http(s) URL in lower case, without port and a leading "www."; empty when there is
+// The host of a URL in its one spelling (web/host.h), without a leading "www."; empty when it has
 // none.
 std::string site_of(std::string_view url);
 

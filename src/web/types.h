@@ -62,7 +62,7 @@ struct SearchRequest {
     Topic topic = Topic::kGeneral;
     bool want_answer = false;
     bool want_content = false;
-    std::vector<std::string> include_domains = {};  // lower case, sorted, unique
+    std::vector<std::string> include_domains = {};  // normal_host(), sorted, unique
     std::vector<std::string> exclude_domains = {};
     std::vector<std::string> providers = {};  // explicit route, in order; empty: the lane's
     Strategy strategy = Strategy::kOfLane;

@@ -365,7 +365,7 @@ void write_hit_schema(JsonWriter& json) {
     write_property(json, "snippet", "string", "Plain text; may be empty.");
     write_property(json, "rank", "integer", "From 1.");
     write_property(json, "provider", "string", "Who found it.");
-    write_property(json, "site", "string", "Host without a leading www.");
+    write_property(json, "site", "string", "Host in ASCII and lower case, without a leading www.");
     write_property(json, "score", "number",
                    "The provider's own; not comparable between providers.");
     write_property(json, "published_at", "string", "RFC 3339, where it is known.");

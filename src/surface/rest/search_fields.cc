@@ -2,6 +2,7 @@
 
 #include "base/text.h"
 #include "surface/common/responses.h"
+#include "web/host.h"
 #include "web/provider.h"
 
 #include <algorithm>
@@ -64,26 +65,15 @@ std::optional<std::string> iso_from_us_day(std::string_view text) {
     return iso;
 }
 
-bool is_domain(std::string_view domain) {
-    if (domain.empty() || domain.size() > kMaxDomainBytes || domain.find('.') == domain.npos ||
-        domain.front() == '.' || domain.back() == '.' || domain.find("..") != domain.npos) {
-        return false;
-    }
-    return std::all_of(domain.begin(), domain.end(), [](char c) {
-        const auto byte = static_cast<unsigned char>(c);
-        return byte >= 0x80 || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' ||
-               c == '.' || c == '_';
-    });
-}
-
-// Adds domains, lower-cased; a set in the end, so that their order does not matter.
+// Adds domains in their one spelling; a set in the end, so that their order does not matter.
 Status add_domains(std::vector<std::string>& target, const std::vector<std::string>& domains) {
     for (const std::string& raw : domains) {
-        std::string domain = to_lower(trim(raw));
-        if (!is_domain(domain)) {
-            return invalid_request("expected host names such as example.org");
+        auto domain = web::normal_host(trim(raw));
+        if (!domain || domain->find('.') == domain->npos) {
+            return invalid_request("expected host names such as example.org, not " +
+                                   shown_name(trim(raw)));
         }
-        target.push_back(std::move(domain));
+        target.push_back(*std::move(domain));
     }
     std::sort(target.begin(), target.end());
     target.erase(std::unique(target.begin(), target.end()), target.end());

@@ -43,7 +43,6 @@ std::span<const SearchField> search_fields();
 // Limits of a request, whatever the providers' own are.
 inline constexpr std::size_t kMaxQueryCodePoints = 2'000;
 inline constexpr std::size_t kMaxDomains = 300;
-inline constexpr std::size_t kMaxDomainBytes = 253;
 inline constexpr std::size_t kMaxSessionIdBytes = 128;
 
 }  // namespace sluice::surface

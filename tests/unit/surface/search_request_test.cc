@@ -145,6 +145,28 @@ TEST(SearchRequestTest, OnlyOneFreshness) {
     }
 }
 
+// Domains are kept in one spelling, so that one written in two ways is one.
+TEST(SearchRequestTest, DomainsHaveOneSpelling) {
+    const SearchRequest request = ok(parse_search_json(
+        R"({"query":"a","include_domains":["M\u00dcNCHEN.example.","xn--mnchen-3ya.example","b\u3002com"]})"));
+    EXPECT_EQ(request.include_domains, (Strings{"b.com", "xn--mnchen-3ya.example"}));
+    EXPECT_FALSE(parse_search_json(
+                     R"({"query":"a","include_domains":["b.com"],"exclude_domains":["%62.com."]})")
+                     .ok());
+}
+
+// A list of hundreds is of no use to look through: the message names the entry that is no domain.
+TEST(SearchRequestTest, NamesTheEntryThatIsNoDomain) {
+    for (const std::string entry : {"nodots", "b.com:80", "user@b.com", "b.com/x", "1.2.3", "[::1]",
+                                    "b..com", "b.com..", "*.b.com"}) {
+        const auto refused =
+            parse_search_json(R"({"query":"a","exclude_domains":["ok.example",")" + entry + "\"]}");
+        ASSERT_FALSE(refused.ok()) << entry;
+        EXPECT_EQ(refused.error().message,
+                  "exclude_domains: expected host names such as example.org, not '" + entry + "'");
+    }
+}
+
 // A form's encoding is read as browsers and curl write it; what is not given counts as absent.
 TEST(SearchRequestTest, QueryStrings) {
     EXPECT_EQ(ok(parse_search_query("q=red+kiln%26co")).query.reveal(), "red kiln&co");

@@ -37,6 +37,9 @@ TEST(CanonicalUrlTest, TheSamePage) {
              {"https://example.org/?utm_source=x&id=7&gclid=y", "https://example.org/?id=7"},
              {"https://example.org/a?UTM_Medium=mail", "https://example.org/a"},
              {"https://[2001:DB8::1]:443/a", "https://[2001:db8::1]/a"},
+             {"https://%65xample.org/a", "https://example.org/a"},
+             {"https://m\xc3\xbcnchen.example/a", "https://XN--MNCHEN-3YA.example/a"},
+             {"https://example.org\\a\\..\\b", "https://example.org/b"},
          }) {
         EXPECT_EQ(canonical_url(pair.a), canonical_url(pair.b)) << pair.a << "\n" << pair.b;
     }

@@ -451,6 +451,18 @@ TEST(CallPlan, FiltersHits) {
     EXPECT_EQ(hosts_of(hits), "example.org a.example.org news.example.com");
 }
 
+// Filters look at the host as it is read, not as it is spelled or shown.
+TEST(CallPlan, FiltersBySpelledHosts) {
+    Capabilities can = everything();
+    can.domains = {};
+    SearchRequest request = usual_request();
+    request.exclude_domains = {"www.com", "xn--mnchen-3ya.example"};
+    std::vector<Hit> hits = hits_at({"www.com", "WWW.com.", "m\u00fcnchen.example",
+                                     "a.M\u00dcNCHEN%2Eexample", "munchen.example"});
+    plan_call(spec_of(can), request).filter(request, hits);
+    EXPECT_EQ(hosts_of(hits), "munchen.example");
+}
+
 // Operators are only asked for; what comes back is looked at all the same. Parameters are trusted.
 TEST(CallPlan, OperatorsAreChecked) {
     Capabilities can = everything();

@@ -96,8 +96,7 @@ TEST(PlainText, ManyLines) {
 TEST(PlainText, UsableUrls) {
     for (const std::string_view url :
          {"https://a.example"sv, "http://a.example:8080/x?y=1#z"sv, "HTTPS://A.example/"sv,
-          "https://[2001:db8::1]/"sv, "https://user@a.example/"sv,
-          "https://a.example/\xC3\xA4"sv}) {
+          "https://[2001:db8::1]/"sv, "https://a.example/\xC3\xA4"sv}) {
         EXPECT_EQ(usable_url(url), std::string(url));
     }
     EXPECT_EQ(usable_url(" https://a.example/ \n"), "https://a.example/");
