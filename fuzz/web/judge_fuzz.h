@@ -15,7 +15,7 @@
 
 namespace sluice::web {
 
-inline constexpr std::string_view kFuzzSecret = "secret-key-0123456789";
+inline constexpr std::string_view kFuzzSecret = "secret-key-9f3b7d1c5a";
 
 inline void check_answer(const ProviderAnswer& answer, const SearchRequest& request) {
     SLUICE_ASSERT(answer.hits.size() <= request.max_results);

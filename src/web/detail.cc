@@ -1,10 +1,13 @@
 #include "web/detail.h"
 
 #include "base/text.h"
+#include "web/key_mask.h"
 #include "web/plain_text.h"
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <vector>
 
 namespace sluice::web {
 namespace {
@@ -21,8 +24,7 @@ constexpr int kMaxMessageDepth = 4;
 // front does not hide the rest.
 constexpr std::size_t kMaxWordsBytes = 4 * 1024;
 
-// So many bytes of a key or a query are recognised although the rest is missing.
-constexpr std::size_t kMinKeyPart = 8;
+// So many bytes of a query are recognised although the rest is missing.
 constexpr std::size_t kMinQueryPart = 16;
 
 // Shorter queries occur inside ordinary words, where they tell nothing.
@@ -67,20 +69,14 @@ std::size_t common_prefix(std::string_view a, std::string_view b) {
     return same;
 }
 
-struct Hidden {
-    std::string_view what;
-    std::string_view instead;
-    std::size_t min_part;  // so much of its beginning is hidden too, when it is longer than that
-    bool whole_words_only;
-};
-
-// Length of what has to be hidden at `at`, or 0.
-std::size_t hidden_at(std::string_view text, std::size_t at, const Hidden& hidden) {
-    const std::size_t same = common_prefix(text.substr(at), hidden.what);
-    if (same == 0 || same < std::min(hidden.what.size(), hidden.min_part)) {
+// Length of what has to be hidden of `query` at `at`, or 0.
+std::size_t hidden_at(std::string_view text, std::size_t at, std::string_view query,
+                      bool whole_words_only) {
+    const std::size_t same = common_prefix(text.substr(at), query);
+    if (same == 0 || same < std::min(query.size(), kMinQueryPart)) {
         return 0;
     }
-    if (hidden.whole_words_only) {
+    if (whole_words_only) {
         const bool joined_before = at > 0 && is_word_byte(text[at - 1]);
         const bool joined_after = at + same < text.size() && is_word_byte(text[at + same]);
         return joined_before || joined_after ? 0 : same;
@@ -88,19 +84,17 @@ std::size_t hidden_at(std::string_view text, std::size_t at, const Hidden& hidde
     return same;
 }
 
-std::string hide(std::string_view text, const Hidden& hidden) {
-    std::string out;
-    out.reserve(text.size());
-    std::size_t at = 0;
-    while (at < text.size()) {
-        if (const std::size_t length = hidden_at(text, at, hidden); length > 0) {
-            out += hidden.instead;
-            at += length;
-        } else {
-            out += text[at++];
+enum class Hidden : std::uint8_t { kNothing, kKey, kQuery };
+
+void hide(std::vector<Hidden>& hidden, std::string_view text, std::string_view query) {
+    const bool whole_words_only = query.size() < kMinQueryInsideWord;
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        const std::size_t length = hidden_at(text, at, query, whole_words_only);
+        if (length > 0) {
+            std::fill_n(hidden.begin() + static_cast<std::ptrdiff_t>(at), length, Hidden::kQuery);
+            at += length - 1;
         }
     }
-    return out;
 }
 
 // As a form or the query part of a URL has it: '+' for a space.
@@ -112,15 +106,17 @@ std::string form_encode(std::string_view text) {
     return out;
 }
 
-std::string hide_query(std::string text, std::string_view query) {
-    const bool short_query = query.size() < kMinQueryInsideWord;
-    const std::string encoded = percent_encode(query);
-    text = hide(text, {query, "[query]", kMinQueryPart, short_query});
-    if (encoded != query) {
-        text = hide(text, {encoded, "[query]", kMinQueryPart, short_query});
-        text = hide(text, {form_encode(query), "[query]", kMinQueryPart, short_query});
+std::string without_hidden(std::string_view text, const std::vector<Hidden>& hidden) {
+    std::string out;
+    out.reserve(text.size());
+    for (std::size_t at = 0; at < text.size(); ++at) {
+        if (hidden[at] == Hidden::kNothing) {
+            out += text[at];
+        } else if (at == 0 || hidden[at] != hidden[at - 1]) {
+            out += hidden[at] == Hidden::kKey ? "[key]" : "[query]";
+        }
     }
-    return text;
+    return out;
 }
 
 }  // namespace
@@ -131,16 +127,19 @@ std::string_view error_words(const JsonValue& body) {
 
 std::string safe_detail(std::string_view words, const Secret& key, const QueryText& query) {
     // Both sides are made one line first, since a line break in the query would hide it otherwise.
-    std::string text = one_line(words, kMaxWordsBytes);
-    text = hide(text, {key.reveal(), "[key]", kMinKeyPart, false});
-    const Secret encoded(percent_encode(key.reveal()));
-    if (encoded.reveal() != key.reveal()) {
-        text = hide(text, {encoded.reveal(), "[key]", kMinKeyPart, false});
-    }
+    const std::string text = one_line(words, kMaxWordsBytes);
     const std::string asked = one_line(query.reveal(), query.reveal().size());
-    text = hide_query(std::move(text), asked);
+    const std::vector<bool> of_key = key_bytes(text, key);
+    std::vector<Hidden> hidden(text.size(), Hidden::kNothing);
+    std::ranges::transform(of_key, hidden.begin(),
+                           [](bool is_key) { return is_key ? Hidden::kKey : Hidden::kNothing; });
+    hide(hidden, text, asked);
+    if (const std::string encoded = percent_encode(asked); encoded != asked) {
+        hide(hidden, text, encoded);
+        hide(hidden, text, form_encode(asked));
+    }
     // Hiding goes by bytes: what is left of a character that a part ended in is repaired here.
-    return one_line(text, kMaxDetailBytes);
+    return one_line(without_hidden(text, hidden), kMaxDetailBytes);
 }
 
 }  // namespace sluice::web

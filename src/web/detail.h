@@ -17,9 +17,10 @@ inline constexpr std::size_t kMaxDetailBytes = 200;
 // none. Points into `body`.
 std::string_view error_words(const JsonValue& body);
 
-// One line of at most kMaxDetailBytes. The key and the query are replaced where they are echoed,
-// ignoring case, percent-encoded as well, and cut short as well (from 8 and 16 bytes on): services
-// do quote what they refuse. A query of one to three bytes is replaced only where it stands alone.
+// One line of at most kMaxDetailBytes. Services do quote what they refuse: parts of the key are
+// replaced (web/key_mask.h), and so is the query, ignoring case, percent-encoded as well, and cut
+// short as well (from 16 bytes on). A query of one to three bytes is replaced only where it stands
+// alone.
 std::string safe_detail(std::string_view words, const Secret& key, const QueryText& query);
 
 }  // namespace sluice::web

@@ -17,7 +17,7 @@
 namespace sluice::web::testing {
 
 inline constexpr std::string_view kUsualQuery = "stoneware glaze chemistry";
-inline constexpr std::string_view kUsualSecret = "secret-key-0123456789";
+inline constexpr std::string_view kUsualSecret = "secret-key-9f3b7d1c5a";
 
 ProviderKey usual_key();
 SearchRequest usual_request();

@@ -42,7 +42,9 @@ TEST(Detail, HidesTheKey) {
     EXPECT_EQ(detail("key tvly-dev-abcdefghijkl is unknown"), "key [key] is unknown");
     EXPECT_EQ(detail("TVLY-DEV-ABCDEFGHIJKL"), "[key]");
     EXPECT_EQ(detail("key=tvly-dev-abcd..., bad"), "key=[key]..., bad");
-    EXPECT_EQ(detail("tvly-de is a prefix"), "tvly-de is a prefix") << "seven bytes are no key";
+    EXPECT_EQ(detail("it ends in ghijkl"), "it ends in [key]");
+    EXPECT_EQ(detail("Authorization: Bearer tvly-dev-abc"), "Authorization: Bearer [key]");
+    EXPECT_EQ(detail("tvly- is a prefix"), "tvly- is a prefix") << "five bytes are no key";
     std::string many;
     for (int i = 0; i < 200; ++i) {
         many += kKey.reveal();
@@ -63,6 +65,15 @@ TEST(Detail, HidesTheQuery) {
     EXPECT_EQ(detail_for("no hits for two lines here", "two\nlines"), "no hits for [query] here");
     EXPECT_EQ(detail_for("query: \xE9\x87\x89\xE8\x96\xAC", "\xE9\x87\x89\xE8\x96\xAC"),
               "query: [query]");
+}
+
+// A query that is in the key too, or the other way round, keeps nothing of either in the text.
+TEST(Detail, HidesQueryAndKeyOfTheSameWords) {
+    const Secret key(std::string("sk-search-0f9e8d7c"));
+    const QueryText words(std::string("where to search now"));
+    EXPECT_EQ(safe_detail("none for where to search now", key, words), "none for [query]");
+    EXPECT_EQ(safe_detail("bad sk-search-0f9e8d7c", key, QueryText(std::string("sear"))),
+              "bad [key][query][key]");
 }
 
 // A short query is hidden where it is a word, and ordinary words stay readable.
