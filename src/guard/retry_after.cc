@@ -16,6 +16,8 @@ constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr"
 constexpr std::array<std::string_view, 7> kDays = {"Monday", "Tuesday",  "Wednesday", "Thursday",
                                                    "Friday", "Saturday", "Sunday"};
 constexpr std::size_t kShortDayLength = 3;
+constexpr int kFirstYear = 1900;
+constexpr int kLastYear = 2200;
 
 bool is_digit(char c) {
     return c >= '0' && c <= '9';
@@ -118,9 +120,15 @@ std::optional<WallTime> to_time(const Date& date) {
     const std::chrono::year_month_day ymd{std::chrono::year(static_cast<int>(date.year)),
                                           std::chrono::month(date.month),
                                           std::chrono::day(date.day)};
-    // Years that a WallTime in nanoseconds can express, generously.
-    if (!ymd.ok() || date.year < 1900 || date.year > 2200) {
+    if (!ymd.ok()) {
         return std::nullopt;
+    }
+    // A WallTime in nanoseconds can't express all of four digits.
+    if (ymd.year() < std::chrono::year(kFirstYear)) {
+        return WallTime(std::chrono::sys_days(std::chrono::year(kFirstYear) / 1 / 1));
+    }
+    if (ymd.year() > std::chrono::year(kLastYear)) {
+        return WallTime(std::chrono::sys_days(std::chrono::year(kLastYear) / 12 / 31));
     }
     return WallTime(std::chrono::sys_days(ymd)) + date.time;
 }

@@ -20,7 +20,8 @@ std::optional<Millis> parse_retry_after(std::string_view value, WallTime now);
 
 // An HTTP date: IMF-fixdate, RFC 850 (two digits of the year: the one that is at most 50 years
 // ahead of `now`) or asctime. The day of the week must be one but is not checked against the date.
-// A leap second counts as the second before it.
+// A leap second counts as the second before it. What lies before 1900 or after 2200 is the first or
+// the last of those days.
 std::optional<WallTime> parse_http_date(std::string_view text, WallTime now);
 
 }  // namespace sluice::guard
