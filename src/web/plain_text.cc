@@ -1,6 +1,7 @@
 #include "web/plain_text.h"
 
 #include "base/text.h"
+#include "web/characters.h"
 #include "web/host.h"
 
 #include <algorithm>
@@ -11,21 +12,62 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-bool is_control(std::string_view piece) {
-    const auto first = static_cast<unsigned char>(piece[0]);
-    if (first == 0xC2) {  // U+0080 to U+009F, the second set of control characters
-        return static_cast<unsigned char>(piece[1]) < 0xA0;
-    }
-    return first < 0x20 || first == 0x7F;
+struct Character {
+    std::string_view text;
+    char32_t code = 0;
+};
+
+// The next one of `rest`, or U+FFFD for bytes that are none. `bytes` says how many they are.
+Character first_character(std::string_view rest, std::size_t& bytes) {
+    const Utf8Piece piece = first_utf8(rest);
+    bytes = piece.bytes;
+    const std::string_view text = piece.valid ? rest.substr(0, bytes) : kReplacement;
+    return {text, code_point_of(text)};
 }
 
-// Takes the next character off `rest`: one code point, or U+FFFD for bytes that are none.
-std::string_view next_character(std::string_view& rest) {
-    const Utf8Piece piece = first_utf8(rest);
-    const std::string_view taken = rest.substr(0, piece.bytes);
-    rest.remove_prefix(piece.bytes);
-    return piece.valid ? taken : kReplacement;
-}
+// Reads a text without what hides in it: hidden characters are passed over, and so are joiners that
+// join nothing. Those that do come together with the character behind them.
+class CharacterReader {
+ public:
+    explicit CharacterReader(std::string_view text) : rest_(text) {}
+
+    std::string_view rest() const { return rest_; }
+    // Takes printable ASCII off as a whole.
+    void skip_plain(std::size_t bytes) {
+        rest_.remove_prefix(bytes);
+        previous_ = 0;
+    }
+
+    // Nothing at the end of the text.
+    std::optional<Character> next() {
+        while (!rest_.empty()) {
+            std::size_t bytes = 0;
+            Character character = first_character(rest_, bytes);
+            const CharacterKind kind = kind_of(character.code);
+            const std::string_view from_here = rest_;
+            rest_.remove_prefix(bytes);
+            if (kind == CharacterKind::kJoiner && takes_joiners(previous_) && !rest_.empty()) {
+                const Character joined = first_character(rest_, bytes);
+                if (takes_joiners(joined.code)) {
+                    rest_.remove_prefix(bytes);
+                    previous_ = joined.code;
+                    return Character{
+                        from_here.substr(0, character.text.size() + joined.text.size()),
+                        joined.code};
+                }
+            }
+            if (kind != CharacterKind::kJoiner && kind != CharacterKind::kHidden) {
+                previous_ = character.code;
+                return character;
+            }
+        }
+        return std::nullopt;
+    }
+
+ private:
+    std::string_view rest_;
+    char32_t previous_ = 0;
+};
 
 // Puts a line together: words, and one space for every gap between two.
 class LineWriter {
@@ -88,6 +130,30 @@ bool can_be_in_url(char c) {
     return (byte > 0x20) & (byte != 0x7F) & (byte != '"') & (byte != '<') & (byte != '>');
 }
 
+bool is_ascii(char c) {
+    return static_cast<unsigned char>(c) < 0x80;
+}
+
+// What would not be seen in an address is written as it is sent.
+std::string with_all_seen(std::string_view url) {
+    std::string out;
+    out.reserve(url.size());
+    while (!url.empty()) {
+        const std::size_t plain = plain_prefix(url, is_ascii);
+        out.append(url.substr(0, plain));
+        url.remove_prefix(plain);
+        if (url.empty()) {
+            break;
+        }
+        std::size_t bytes = 0;
+        const Character character = first_character(url, bytes);
+        out += kind_of(character.code) == CharacterKind::kShown ? std::string(character.text)
+                                                                : percent_encode(character.text);
+        url.remove_prefix(bytes);
+    }
+    return out;
+}
+
 // What stands behind a backslash or an '@' of an authority is its host to some readers only.
 bool leads_to_one_host(std::string_view url) {
     const auto parts = split_url(url);
@@ -109,18 +175,23 @@ std::string_view looked_at(std::string_view text, std::size_t max_bytes) {
 std::string one_line(std::string_view text, std::size_t max_bytes) {
     text = looked_at(text, max_bytes);
     LineWriter line(max_bytes, text.size());
-    while (!text.empty() && !line.is_full()) {
-        const std::string_view plain = text.substr(0, plain_prefix(text, is_printable_ascii));
+    CharacterReader reader(text);
+    while (!line.is_full()) {
+        const std::string_view plain =
+            reader.rest().substr(0, plain_prefix(reader.rest(), is_printable_ascii));
         if (!plain.empty()) {
             line.add_printable(plain);
-            text.remove_prefix(plain.size());
+            reader.skip_plain(plain.size());
             continue;
         }
-        const std::string_view character = next_character(text);
-        if (is_control(character)) {
-            line.add_gap();
+        const auto character = reader.next();
+        if (!character) {
+            break;
+        }
+        if (kind_of(character->code) == CharacterKind::kShown) {
+            line.add(character->text);
         } else {
-            line.add(character);
+            line.add_gap();
         }
     }
     return std::move(line).take();
@@ -130,20 +201,24 @@ std::string many_lines(std::string_view text, std::size_t max_bytes) {
     text = trim(looked_at(text, max_bytes));
     std::string out;
     out.reserve(std::min(text.size(), max_bytes));
-    while (!text.empty()) {
-        std::string_view character = next_character(text);
-        if (character == "\r") {
-            if (text.starts_with('\n')) {
+    CharacterReader reader(text);
+    while (auto character = reader.next()) {
+        const CharacterKind kind = kind_of(character->code);
+        std::string_view shown = character->text;
+        if (shown == "\r") {
+            if (reader.rest().starts_with('\n')) {
                 continue;
             }
-            character = "\n";
-        } else if (is_control(character) && character != "\n" && character != "\t") {
-            character = " ";
+            shown = "\n";
+        } else if (kind == CharacterKind::kLineBreak) {
+            shown = "\n";
+        } else if (kind == CharacterKind::kControl && shown != "\n" && shown != "\t") {
+            shown = " ";
         }
-        if (out.size() + character.size() > max_bytes) {
+        if (out.size() + shown.size() > max_bytes) {
             break;
         }
-        out += character;
+        out += shown;
     }
     return std::string(trim(out));
 }
@@ -170,7 +245,11 @@ std::optional<std::string> usable_url(std::string_view text) {
     if (!leads_to_one_host(url)) {
         return std::nullopt;
     }
-    return std::string(url);
+    if (plain_prefix(url, is_ascii) == url.size()) {
+        return std::string(url);
+    }
+    std::string seen = with_all_seen(url);
+    return seen.size() > kMaxUrlBytes ? std::nullopt : std::optional(std::move(seen));
 }
 
 }  // namespace sluice::web

@@ -1,5 +1,5 @@
 // Text and addresses that a provider sent, made fit to be passed on: bounded, valid UTF-8, without
-// control characters. Pure functions.
+// control characters and what hides in a text (web/characters.h). Pure functions.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,9 @@ inline constexpr std::size_t kMaxAnswerBytes = 16 * 1024;
 // 4 KiB. The rest may be megabytes of nothing but markup and white space.
 std::string_view looked_at(std::string_view text, std::size_t max_bytes);
 
-// One trimmed line: every run of white space and control characters becomes one space. Bytes that
-// are not UTF-8 become U+FFFD.
+// One trimmed line: every run of white space, line breaks and control characters becomes one space.
+// Hidden characters are left out, and joiners but between characters that they join. Bytes that are
+// not UTF-8 become U+FFFD.
 std::string one_line(std::string_view text, std::size_t max_bytes);
 
 // The same, but line breaks ('\n' only), tabs and runs of spaces stay: for Markdown and long
@@ -33,7 +34,8 @@ std::optional<std::string> answer_text(std::string_view text);
 
 // The URL without the white space around it, if a client may follow it: http or https with a host
 // that every reader takes for the same (web/host.h), without a user, no white space, control
-// characters, quotes or angle brackets inside, at most kMaxUrlBytes.
+// characters, quotes or angle brackets inside, at most kMaxUrlBytes. What would not be seen in it
+// is percent-encoded.
 std::optional<std::string> usable_url(std::string_view text);
 
 }  // namespace sluice::web

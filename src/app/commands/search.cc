@@ -4,7 +4,10 @@
 #include "app/server_call.h"
 #include "app/wire.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "io/egress.h"
+#include "web/characters.h"
+#include "web/plain_text.h"
 
 #include <CLI/CLI.hpp>
 
@@ -78,20 +81,37 @@ std::string request_body(const SearchOptions& options) {
     return body;
 }
 
-// What comes from the web must not steer the terminal: control characters become spaces.
+// What comes from the web must not steer the terminal.
 std::string plain(std::string_view text) {
-    std::string out(text);
-    for (std::size_t i = 0; i < out.size(); ++i) {
-        const auto byte = static_cast<unsigned char>(out[i]);
-        // C1 controls are two bytes in UTF-8: 0xC2 0x80..0x9F.
-        const bool c1 = byte == 0xc2 && i + 1 < out.size() &&
-                        static_cast<unsigned char>(out[i + 1]) >= 0x80 &&
-                        static_cast<unsigned char>(out[i + 1]) < 0xa0;
-        if (byte < 0x20 || byte == 0x7f) {
-            out[i] = ' ';
-        } else if (c1) {
-            out[i] = ' ';
-            out[i + 1] = ' ';
+    return web::one_line(text, text.size());
+}
+
+void append_escape(std::string& out, char16_t unit) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    out += "\\u";
+    for (const int shift : {12, 8, 4, 0}) {
+        out += kDigits[(unit >> shift) & 15];
+    }
+}
+
+// Valid JSON that means the same, with the characters that could steer a terminal as escapes: they
+// can only be in its texts.
+std::string plain_json(std::string_view json) {
+    std::string out;
+    out.reserve(json.size());
+    while (!json.empty()) {
+        const std::string_view character = json.substr(0, first_utf8(json).bytes);
+        json.remove_prefix(character.size());
+        const char32_t code = web::code_point_of(character);
+        if (code < 0x20) {  // white space between values
+            out += code == '\n' ? '\n' : ' ';
+        } else if (web::kind_of(code) == web::CharacterKind::kShown) {
+            out += character;
+        } else if (code < 0x10000) {
+            append_escape(out, static_cast<char16_t>(code));
+        } else {
+            append_escape(out, static_cast<char16_t>(0xD800 + ((code - 0x10000) >> 10)));
+            append_escape(out, static_cast<char16_t>(0xDC00 + ((code - 0x10000) & 0x3FF)));
         }
     }
     return out;
@@ -212,16 +232,16 @@ std::string render_explanation(const JsonValue& root, const Style& style) {
 }
 
 int show(const ServerAnswer& answer, const SearchOptions& options, const Environment& environment) {
-    if (options.as_json) {
-        print(answer.body);
-        return answer.status == 200 ? 0 : 1;
-    }
     JsonReader reader(kAnswerLimits);
     const auto root = reader.parse(answer.body);
     if (!root.ok()) {
         print_error("the gateway answered " + std::to_string(answer.status) +
                     " with something that is not JSON");
         return 1;
+    }
+    if (options.as_json) {
+        print(plain_json(answer.body));
+        return answer.status == 200 ? 0 : 1;
     }
     if (answer.status != 200) {
         print_error(plain(root->string_at("detail")) + " (" + plain(root->string_at("code")) + ")");

@@ -30,6 +30,50 @@ TEST(PlainText, OneLine) {
     EXPECT_EQ(one_line("a\xFF\xC3", 20), "a\xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
+// Nothing turns a line round, hides in it or breaks it; what a script needs to be spelled stays.
+TEST(PlainText, NothingHides) {
+    struct Row {
+        std::string_view text;
+        std::string_view line;
+    };
+    for (const Row& row : {
+             Row{"exe\u202Egpj.txt", "exegpj.txt"},
+             Row{"\u202Aa\u202Bb\u202Cc\u202Dd", "abcd"},
+             Row{"\u2066a\u2067b\u2068c\u2069", "abc"},
+             Row{"\u200Ea\u200Fb\u061Cc", "abc"},
+             Row{"a\u2028b\u2029c", "a b c"},
+             Row{"a \u2028 b", "a b"},
+             Row{"\uFEFFa\u2060b\u200Bc\u00ADd", "abcd"},
+             Row{"a\U000E0001\U000E0041\U000E007Fb", "ab"},
+             Row{"pay\u200Dpal \u200Cx", "paypal x"},
+             Row{"\u0646\u0645\u06CC\u200C\u062E\u0648\u0627\u0647\u0645",
+                 "\u0646\u0645\u06CC\u200C\u062E\u0648\u0627\u0647\u0645"},
+             Row{"\u0915\u094D\u200D\u0937", "\u0915\u094D\u200D\u0937"},
+             Row{"\u0915\u200D\u200D\u0937", "\u0915\u200D\u0937"},
+             Row{"\u0915\u200Dx\u0915\u200D", "\u0915x\u0915"},
+             Row{"\U0001F468\u200D\U0001F469\u200D\U0001F467",
+                 "\U0001F468\u200D\U0001F469\u200D\U0001F467"},
+             Row{"\u2764\uFE0F\u200D\U0001F525", "\u2764\uFE0F\u200D\U0001F525"},
+             Row{"\u0600\u0661", "\u0600\u0661"},
+         }) {
+        EXPECT_EQ(one_line(row.text, 100), row.line) << row.text;
+    }
+    EXPECT_EQ(one_line("\u0915\u200D\u0937", 8), "\u0915") << "a joiner is not cut off its letter";
+    EXPECT_EQ(many_lines("a\u2028b\u202Ec\u200Dd", 100), "a\nbcd");
+}
+
+// An address has nothing in it that is not seen.
+TEST(PlainText, UrlsShowAllTheyHave) {
+    EXPECT_EQ(usable_url("https://a.example/\u202Egpj\u200B?q=\u2028\u0085\U000E0041\u00E4"),
+              "https://a.example/%E2%80%AEgpj%E2%80%8B?q=%E2%80%A8%C2%85%F3%A0%81%81\u00E4");
+    EXPECT_EQ(usable_url("https://a\u00AD.example/"), "https://a%C2%AD.example/");
+    std::string grows = "https://a.example/";
+    while (grows.size() + 3 <= kMaxUrlBytes) {
+        grows += "\u202E";
+    }
+    EXPECT_EQ(usable_url(grows), std::nullopt);
+}
+
 // A cut falls between characters and never leaves a blank at the end.
 TEST(PlainText, OneLineIsCutBetweenCharacters) {
     EXPECT_EQ(one_line("abc", 3), "abc");
