@@ -7,6 +7,7 @@
 #include <curl/curl.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <sys/socket.h>
@@ -89,9 +90,10 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
         sockets.clear();
     }
 
-    void start(CURL* easy) {
+    void start(CURL* easy, Opening& opening) {
+        opening = {this, 0};
         curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, &Impl::on_open);
-        curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, this);
+        curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, &opening);
         require(curl_multi_add_handle(multi, easy));
         transfers += 1;
         take_turns();
@@ -270,16 +272,18 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
         return 0;
     }
 
-    static curl_socket_t on_open(void* loop, curlsocktype purpose, curl_sockaddr* address) {
+    static curl_socket_t on_open(void* data, curlsocktype purpose, curl_sockaddr* address) {
         if (purpose != CURLSOCKTYPE_IPCXN) {
             return CURL_SOCKET_BAD;
         }
         const int fd = ::socket(address->family, address->socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
                                 address->protocol);
+        auto* opening = static_cast<Opening*>(data);
         if (fd < 0) {
+            opening->error = errno;
             return CURL_SOCKET_BAD;
         }
-        static_cast<Impl*>(loop)->renew(fd);
+        static_cast<Impl*>(opening->loop)->renew(fd);
         return fd;
     }
 
@@ -305,8 +309,8 @@ CurlLoop::~CurlLoop() {
     impl_->shut();
 }
 
-void CurlLoop::start(void* easy) {
-    impl_->start(easy);
+void CurlLoop::start(void* easy, Opening& opening) {
+    impl_->start(easy, opening);
 }
 
 void CurlLoop::stop(void* easy) {

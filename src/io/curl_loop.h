@@ -33,8 +33,14 @@ class CurlLoop {
     CurlLoop(const CurlLoop&) = delete;
     CurlLoop& operator=(const CurlLoop&) = delete;
 
-    // Starts the transfer that `easy` describes.
-    void start(void* easy);
+    // What became of the sockets that a transfer asked for.
+    struct Opening {
+        void* loop = nullptr;  // ours
+        int error = 0;         // the errno of the last one that could not be made; 0: all could
+    };
+
+    // Starts the transfer that `easy` describes. `opening` outlives it.
+    void start(void* easy, Opening& opening);
 
     // Takes out a transfer that has not ended; on_done is not called for it. An HTTP/1.1 connection
     // that it was using is closed, an HTTP/2 one only loses the stream. Never from inside a libcurl

@@ -84,7 +84,9 @@ Task<void> EgressMonitor::probe(EgressRoute endpoint, std::string url, Instant d
         co_return;  // cancelled before it began, which nobody noticed
     }
     const Status end = co_await probe_egress(http_, endpoint.proxy(), std::move(url), deadline);
-    if (end.ok() || end.error().code != Code::kCancelled) {
+    const bool says_nothing = !end.ok() && (end.error().code == Code::kCancelled ||
+                                            end.error().code == Code::kOverloaded);
+    if (!says_nothing) {
         router_.report_probe(endpoint, end);
     }
 }

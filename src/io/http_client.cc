@@ -152,12 +152,13 @@ struct CurlHttpClient::Impl : std::enable_shared_from_this<Impl> {
         exchange->handler.emplace(std::move(handler));
 
         void* const easy = exchange->transfer.easy();
+        CurlLoop::Opening& opening = exchange->transfer.opening();
         deadlines.emplace(exchange->deadline, exchange->id);
         by_handle.emplace(easy, exchange->id);
         exchanges.emplace(exchange->id, std::move(exchange));
         metrics.transfers.add(1);
         arm_deadline();
-        loop->start(easy);
+        loop->start(easy, opening);
     }
 
     void allow_cancellation(Handler& handler, TransferId id) {

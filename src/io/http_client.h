@@ -64,8 +64,9 @@ class HttpClient {
     // kGateway when the proxy is at fault), kUpstreamFailed (it may have arrived: reset, cut off,
     // malformed HTTP, a broken or unknown content encoding), kPayloadTooLarge (more than
     // max_response_bytes, or a compression bomb), kInvalidRequest (blame kGateway: a URL, proxy or
-    // header that can't be sent), kCancelled (blame kCaller). Redirects are not followed: a 3xx is
-    // an answer. A cancelled caller frees the transfer at once.
+    // header that can't be sent), kOverloaded (blame kGateway: this machine lacks descriptors,
+    // memory or ports for a connection), kCancelled (blame kCaller). Redirects are not followed: a
+    // 3xx is an answer. A cancelled caller frees the transfer at once.
     virtual Task<Result<ClientResponse>> send(ClientRequest request) = 0;
 };
 

@@ -53,6 +53,7 @@ ServerCounters::ServerCounters(obs::Metrics& metrics)
       cancelled_total_(metrics.counter(kHttpCancelled)),
       failed_total_(metrics.counter(kHttpFailed)),
       accepted_total_(metrics.counter(kHttpAccepted)),
+      accept_failed_total_(metrics.counter(kHttpAcceptFailed)),
       turned_away_total_(metrics.counter(kHttpTurnedAway)) {}
 
 void ServerCounters::answered(Method method, int status, Duration took) {
@@ -99,6 +100,7 @@ void ServerCounters::flush() {
     add_and_clear(cancelled_total_, cancelled_);
     add_and_clear(failed_total_, failed_);
     add_and_clear(accepted_total_, accepted_);
+    add_and_clear(accept_failed_total_, accept_failed_);
     add_and_clear(turned_away_total_, turned_away_);
 }
 

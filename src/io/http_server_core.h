@@ -61,6 +61,7 @@ class ServerCounters {
     void cancelled() { cancelled_ += 1; }
     void failed() { failed_ += 1; }
     void accepted() { accepted_ += 1; }
+    void accept_failed() { accept_failed_ += 1; }
     void turned_away() { turned_away_ += 1; }
 
     void flush();
@@ -77,11 +78,13 @@ class ServerCounters {
     std::uint64_t cancelled_ = 0;
     std::uint64_t failed_ = 0;
     std::uint64_t accepted_ = 0;
+    std::uint64_t accept_failed_ = 0;
     std::uint64_t turned_away_ = 0;
     obs::Histogram histogram_;
     obs::Counter cancelled_total_;
     obs::Counter failed_total_;
     obs::Counter accepted_total_;
+    obs::Counter accept_failed_total_;
     obs::Counter turned_away_total_;
 };
 

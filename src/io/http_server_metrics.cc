@@ -30,6 +30,11 @@ const obs::MetricSpec kHttpConnections{
     MetricType::kGauge, "sluice_http_connections", "Connections that are open.", {}};
 const obs::MetricSpec kHttpAccepted{
     MetricType::kCounter, "sluice_http_accepted_total", "Connections accepted.", {}};
+const obs::MetricSpec kHttpAcceptFailed{
+    MetricType::kCounter,
+    "sluice_http_accept_failed_total",
+    "Times that a connection could not be accepted, for want of descriptors or memory; it waits.",
+    {}};
 const obs::MetricSpec kHttpTurnedAway{
     MetricType::kCounter,
     "sluice_http_turned_away_total",
@@ -37,8 +42,9 @@ const obs::MetricSpec kHttpTurnedAway{
     {}};
 
 std::vector<const obs::MetricSpec*> http_server_metrics() {
-    return {&kHttpRequests, &kHttpRequestSeconds, &kHttpRefused,  &kHttpCancelled,
-            &kHttpFailed,   &kHttpConnections,    &kHttpAccepted, &kHttpTurnedAway};
+    return {&kHttpRequests,  &kHttpRequestSeconds, &kHttpRefused,
+            &kHttpCancelled, &kHttpFailed,         &kHttpConnections,
+            &kHttpAccepted,  &kHttpAcceptFailed,   &kHttpTurnedAway};
 }
 
 }  // namespace sluice::io

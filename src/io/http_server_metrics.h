@@ -14,6 +14,7 @@ extern const obs::MetricSpec kHttpCancelled;
 extern const obs::MetricSpec kHttpFailed;
 extern const obs::MetricSpec kHttpConnections;
 extern const obs::MetricSpec kHttpAccepted;
+extern const obs::MetricSpec kHttpAcceptFailed;
 extern const obs::MetricSpec kHttpTurnedAway;
 
 std::vector<const obs::MetricSpec*> http_server_metrics();

@@ -119,6 +119,7 @@ bool HttpServerThread::has_place(bool is_tcp) const {
 // Out of descriptors or memory: the connection stays in the backlog, and accepting again at once
 // would fail at once.
 void HttpServerThread::accept_failed(Listener& listener, const error_code& ec) {
+    core_.counters.accept_failed();
     std::uint64_t suppressed = 0;
     if (core_.shared.accept_errors.allow(core_.shared.clock.now(), suppressed)) {
         core_.shared.log.warn("accept_failed",

@@ -395,6 +395,8 @@ Error HttpTransfer::error_of(int code) const {
         error.message = "the answer is larger than " + std::to_string(max_body_bytes_) + " bytes";
     } else if (code == CURLE_URL_MALFORMAT) {
         error = refuse("the upstream's URL can't be read");
+    } else if (const int shortage = shortage_behind(code); shortage != 0) {
+        error = transfer_short_of_resources(shortage);
     } else if (proxy_is_at_fault(code)) {
         error.blame = Blame::kGateway;
         error.message = "through the proxy: " + describe(static_cast<CURLcode>(code));
@@ -409,6 +411,18 @@ Error HttpTransfer::error_of(int code) const {
 bool HttpTransfer::was_sent() const {
     return head_bytes_ > 0 || (info<curl_off_t>(easy_, CURLINFO_PRETRANSFER_TIME_T) > 0 &&
                                info<long>(easy_, CURLINFO_REQUEST_SIZE) > 0);
+}
+
+// What this machine had too little of when a connection could not be made, as an errno; 0: nothing.
+int HttpTransfer::shortage_behind(int code) const {
+    int reason = 0;
+    if (code == CURLE_COULDNT_CONNECT) {
+        reason = opening_.error != 0 ? opening_.error
+                                     : static_cast<int>(info<long>(easy_, CURLINFO_OS_ERRNO));
+    } else if (code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY) {
+        reason = descriptor_shortage();  // the resolver does not tell
+    }
+    return is_shortage(reason) ? reason : 0;
 }
 
 // The proxy is ours to repair where it can't be reached, refuses us, or breaks off before it has
@@ -468,6 +482,7 @@ bool HttpTransfer::proxy_kept_the_tunnel() const {
 void HttpTransfer::clear() {
     curl_easy_reset(easy_);
     lines_->wipe();
+    opening_ = {};
     url_ = Secret();
     request_ = ClientRequest();
     response_ = ClientResponse();

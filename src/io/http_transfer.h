@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "io/curl_loop.h"
 #include "io/http_client.h"
 
 #include <cstddef>
@@ -57,6 +58,8 @@ class HttpTransfer {
     void clear();
 
     void* easy() const { return easy_; }
+    // For CurlLoop::start().
+    CurlLoop::Opening& opening() { return opening_; }
 
  private:
     struct HeaderLines;
@@ -69,6 +72,7 @@ class HttpTransfer {
     std::size_t take_body(std::string_view bytes);
     Error error_of(int code) const;
     bool was_sent() const;
+    int shortage_behind(int code) const;
     bool proxy_is_at_fault(int code) const;
     bool proxy_handshake_failed() const;
     bool proxy_kept_the_tunnel() const;
@@ -79,6 +83,7 @@ class HttpTransfer {
 
     const HttpClientConfig& config_;
     void* easy_;  // CURL*
+    CurlLoop::Opening opening_;
     ClientRequest request_;
     Secret url_;  // the request's with what is secret in it
     std::unique_ptr<HeaderLines> lines_;

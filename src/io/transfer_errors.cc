@@ -4,7 +4,12 @@
 #include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fcntl.h>
 #include <memory>
+#include <system_error>
+#include <unistd.h>
 
 namespace sluice::io {
 
@@ -20,6 +25,27 @@ Error transfer_too_late() {
 
 Error transfer_cancelled() {
     return Error{Code::kCancelled, Blame::kCaller, "the request was given up", {}};
+}
+
+bool is_shortage(int system_error) {
+    constexpr std::array kShortages = {EMFILE, ENFILE, ENOBUFS, ENOMEM, EADDRNOTAVAIL};
+    return std::ranges::find(kShortages, system_error) != kShortages.end();
+}
+
+int descriptor_shortage() {
+    const int probe = ::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    if (probe < 0) {
+        return is_shortage(errno) ? errno : 0;
+    }
+    ::close(probe);
+    return 0;
+}
+
+Error transfer_short_of_resources(int system_error) {
+    return Error{Code::kOverloaded, Blame::kGateway,
+                 "no connection could be opened on this machine: " +
+                     std::system_category().message(system_error),
+                 std::nullopt};
 }
 
 Task<std::optional<Error>> wait_in_transfer(Clock& clock, Instant at, Instant deadline) {

@@ -1,10 +1,10 @@
 // What the server refuses, over real sockets: every malformed head and body, every bound.
 #include "server_fixture.h"
+#include "support/descriptor_limit.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <thread>
 #include <unistd.h>
@@ -464,44 +464,31 @@ TEST(HttpServerConnections, OverTheBoundAreTurnedAway) {
     EXPECT_EQ(running.metrics.expose().find("sluice_http_turned_away_total 0"), std::string::npos);
 }
 
-// Lets this process open `limit` descriptors at most, until it goes.
-class DescriptorLimit {
- public:
-    explicit DescriptorLimit(rlim_t limit) {
-        ::getrlimit(RLIMIT_NOFILE, &before_);
-        rlimit lower = before_;
-        lower.rlim_cur = limit;
-        ::setrlimit(RLIMIT_NOFILE, &lower);
-    }
-    ~DescriptorLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-
- private:
-    rlimit before_{};
-};
-
 // Protects: a process without descriptors neither spins nor stops serving for good.
 TEST(HttpServerConnections, WaitWhileThereAreNoDescriptors) {
     RunningServer running;
-    const DescriptorLimit limit(256);
-    std::vector<int> held;
-    for (int fd = ::dup(0); fd >= 0; fd = ::dup(0)) {
-        held.push_back(fd);
-    }
-    ::close(held.back());
-    held.pop_back();
+    const test::DescriptorLimit limit(256);
+    test::HeldDescriptors held;
+    held.give_back_one();
     RawClient client = running.connect();  // takes the last one
     ASSERT_TRUE(client.get("/"));
     const auto begin = running.clock.now();
     while (!running.sink.contains("accept_failed") && running.clock.now() - begin < 5s) {
         std::this_thread::yield();
     }
-    for (const int fd : held) {
-        ::close(fd);
-    }
+    held.give_back();
     const auto response = client.read_response();
     ASSERT_TRUE(response);
     EXPECT_EQ(response->body, "hello");
     EXPECT_EQ(running.sink.count(obs::Level::kWarn, "accept_failed"), 1U);
+    const auto answered = running.clock.now();
+    while (running.metrics.expose().find("sluice_http_accept_failed_total 0") !=
+               std::string::npos &&
+           running.clock.now() - answered < 5s) {
+        std::this_thread::yield();
+    }
+    EXPECT_EQ(running.metrics.expose().find("sluice_http_accept_failed_total 0"),
+              std::string::npos);
 }
 
 // Protects: new bounds hold from the next request on, without a restart.
