@@ -448,6 +448,13 @@ const std::vector<std::string>& Gateway::lanes_without_key() const {
     return parts_->lanes_without_key;
 }
 
+bool Gateway::responds_within(Millis limit) {
+    const auto reached = std::make_shared<std::promise<void>>();
+    std::future<void> answer = reached->get_future();
+    asio::post(parts_->control, [reached] { reached->set_value(); });
+    return answer.wait_for(limit) == std::future_status::ready;
+}
+
 void Gateway::reload(Config config) {
     parts_->server->reconfigure(config.server);
     parts_->access->reconfigure(config.access);

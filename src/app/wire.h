@@ -48,6 +48,10 @@ class Gateway {
     // Of "fast" and "deep", those whose route had no provider with a key at the start.
     const std::vector<std::string>& lanes_without_key() const;
 
+    // Whether the control loop, which every search that is not cached goes over, gets to new work
+    // within `limit`; waits for that. After start(), before drain().
+    bool responds_within(Millis limit);
+
     // Takes over what may change while running; the rest stays until the next start.
     void reload(Config config);
 

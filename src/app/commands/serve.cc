@@ -2,6 +2,7 @@
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
 #include "app/descriptor_limit.h"
+#include "app/service_manager.h"
 #include "app/version.h"
 #include "app/watchdog.h"
 #include "app/wire.h"
@@ -14,11 +15,13 @@
 
 #include <CLI/CLI.hpp>
 
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <malloc.h>
 #include <map>
 #include <memory>
+#include <optional>
 #include <pthread.h>
 #include <string>
 #include <vector>
@@ -148,6 +151,37 @@ void reload(Gateway& gateway, Millis& drain_timeout, const LoadedConfig& started
     }
 }
 
+std::string serving_status(const Gateway& gateway) {
+    std::string text = "serving on";
+    for (const std::string& address : gateway.addresses()) {
+        text += " " + address;
+    }
+    return text;
+}
+
+// Waits for a signal. Meanwhile a service manager that watches the process hears that it is alive,
+// as long as it is.
+int next_signal(const sigset_t& signals, Gateway& gateway, const ServiceManager& manager) {
+    const std::optional<Millis> interval = ServiceManager::alive_interval();
+    if (!interval) {
+        int signal = 0;
+        sigwait(&signals, &signal);
+        return signal;
+    }
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*interval);
+    const timespec patience{.tv_sec = seconds.count(),
+                            .tv_nsec = std::chrono::nanoseconds(*interval - seconds).count()};
+    for (;;) {
+        const int signal = sigtimedwait(&signals, nullptr, &patience);
+        if (signal > 0) {
+            return signal;
+        }
+        if (gateway.responds_within(*interval)) {
+            manager.alive();
+        }
+    }
+}
+
 int serve(const ConfigOptions& options) {
     keep_no_large_blocks();
     const sigset_t signals = block_signals();
@@ -173,18 +207,22 @@ int serve(const ConfigOptions& options) {
         }
         return started.error().code == Code::kInvalidRequest ? 2 : 1;
     }
+    const ServiceManager manager(clock);
     announce(*gateway, *loaded);
     log.info("server_started", {{"version", kVersion}, {"listen", gateway->addresses().front()}});
+    manager.ready(serving_status(*gateway));
     Millis drain_timeout = loaded->config.server.drain_timeout;
     for (;;) {
-        int signal = 0;
-        sigwait(&signals, &signal);
+        const int signal = next_signal(signals, *gateway, manager);
         if (signal != SIGHUP) {
             log.info("server_draining", {{"signal", signal == SIGINT ? "SIGINT" : "SIGTERM"}});
             break;
         }
+        manager.reloading();
         reload(*gateway, drain_timeout, *loaded, options, environment, log);
+        manager.ready(serving_status(*gateway));
     }
+    manager.stopping();
     const Watchdog watchdog(drain_timeout + kStopGrace, [] {
         // What is durable is so at any moment, so this loses no more than a crash would: nothing.
         tell("sluice: the shutdown is stuck; ended without it\n");
