@@ -26,6 +26,7 @@
 #include "surface/all.h"
 #include "web/key_admin.h"
 #include "web/key_runtime_memory.h"
+#include "web/key_runtime_redis.h"
 #include "web/key_trial.h"
 #include "web/key_watch.h"
 #include "web/keys.h"
@@ -133,12 +134,9 @@ struct Gateway::Parts {
           http(control.get_executor(), config.upstream, clock, log, metrics),
           egress(clock, log, metrics),
           egress_monitor(control.get_executor(), egress, http, clock, log),
-          tasks(control.get_executor(),
-                [this](const std::exception_ptr& error) {
-                    log.error("task_failed", {{"exception", exception_type(error)}});
-                }),
-          keys(std::make_shared<web::MemoryKeyRuntime>(clock, config.web.keys.runtime)) {
-        keys.set_default_accounts(config.web.default_accounts());
+          tasks(control.get_executor(), [this](const std::exception_ptr& error) {
+              log.error("task_failed", {{"exception", exception_type(error)}});
+          }) {
         egress.configure(config.web.egress, config.web.egress_users());
         metrics.sampled(obs::kLogLinesDropped, {},
                         [this] { return static_cast<double>(log.dropped()); });
@@ -146,6 +144,7 @@ struct Gateway::Parts {
 
     Status open_stores();
     Status open_redis();
+    void open_keys();
     Status choose_upstreams();
     Status open_recorder();
     Status open_replay();
@@ -187,6 +186,8 @@ struct Gateway::Parts {
         std::make_shared<asio::cancellation_signal>();
     const std::shared_ptr<asio::cancellation_signal> stop_key_watch =
         std::make_shared<asio::cancellation_signal>();
+    const std::shared_ptr<asio::cancellation_signal> stop_shared_keys =
+        std::make_shared<asio::cancellation_signal>();
     const std::shared_ptr<asio::cancellation_signal> stop_sweep =
         std::make_shared<asio::cancellation_signal>();
     access::TokenTable tokens;
@@ -198,13 +199,14 @@ struct Gateway::Parts {
     std::unique_ptr<io::SqliteStore> usage_reports;
     std::unique_ptr<access::SqliteSpendStore> spend_store;
     std::unique_ptr<access::Budgets> budgets;
-    web::KeyPool keys;
     KeyFile key_file;
+    std::unique_ptr<io::RedisClient> redis;             // null: nothing is shared
+    std::unique_ptr<web::SharedAnswers> shared;         // null with it
+    std::shared_ptr<web::RedisKeyRuntime> shared_keys;  // the same
+    std::unique_ptr<web::KeyPool> keys;
     std::unique_ptr<web::KeyWatch> key_watch;
     std::size_t key_count = 0;
     std::vector<std::string> lanes_without_key;
-    std::unique_ptr<io::RedisClient> redis;      // null: nothing is shared
-    std::unique_ptr<web::SharedAnswers> shared;  // null with it
     std::unique_ptr<web::Search> search;
     std::unique_ptr<web::KeyTrial> key_trial;
     std::unique_ptr<web::KeyAdmin> key_admin;
@@ -253,7 +255,6 @@ Status Gateway::Parts::open_stores() {
     if (is_writable_by_others(config.data_dir)) {
         log.warn("data_dir_writable_by_others", {{"path", config.data_dir}, {"mend", "chmod 700"}});
     }
-    key_watch = std::make_unique<web::KeyWatch>(*key_file.store, keys, clock, log, metrics);
     return {};
 }
 
@@ -270,6 +271,20 @@ Status Gateway::Parts::open_redis() {
                                               clock, random, log, metrics);
     shared = std::make_unique<web::SharedAnswers>(*redis, clock, random, log, metrics);
     return {};
+}
+
+void Gateway::Parts::open_keys() {
+    const web::RuntimeConfig& runtime = config.web.keys.runtime;
+    if (redis) {
+        shared_keys =
+            std::make_shared<web::RedisKeyRuntime>(*redis, clock, random, log, metrics, runtime);
+        keys = std::make_unique<web::KeyPool>(shared_keys);
+    } else {
+        keys =
+            std::make_unique<web::KeyPool>(std::make_shared<web::MemoryKeyRuntime>(clock, runtime));
+    }
+    keys->set_default_accounts(config.web.default_accounts());
+    key_watch = std::make_unique<web::KeyWatch>(*key_file.store, *keys, clock, log, metrics);
 }
 
 Status Gateway::Parts::choose_upstreams() {
@@ -319,12 +334,12 @@ void Gateway::Parts::build_services() {
         std::vector<std::string>(providers.begin(), providers.end()), *spend_store, clock, log,
         metrics);
     search =
-        std::make_unique<web::Search>(control.get_executor(), config.web, *access, *budgets, keys,
+        std::make_unique<web::Search>(control.get_executor(), config.web, *access, *budgets, *keys,
                                       *upstreams, egress, clock, log, metrics, shared.get());
-    key_trial = std::make_unique<web::KeyTrial>(keys, *budgets, search->providers(), *upstreams,
+    key_trial = std::make_unique<web::KeyTrial>(*keys, *budgets, search->providers(), *upstreams,
                                                 egress, clock, [this] { return search->config(); });
     key_admin = std::make_unique<web::KeyAdmin>(control.get_executor(), *key_file.store, *key_watch,
-                                                keys, *key_trial);
+                                                *keys, *key_trial);
     search_door = std::make_unique<surface::SearchDoor>(*search, *access, clock);
     ops_door =
         std::make_unique<surface::OpsDoor>(*search, *access, metrics, clock, std::string(kVersion));
@@ -350,12 +365,15 @@ Status Gateway::Parts::load_keys() {
         log.info("keys_taken_from_environment", {{"count", added}});
     }
     TRY_STATUS(on_control(key_watch->refresh()));
-    key_count = keys.size();
+    if (shared_keys) {
+        on_control(shared_keys->refresh());
+    }
+    key_count = keys->size();
     for (const auto& [lane, route] :
          {std::pair{"fast", &config.web.route_fast}, std::pair{"deep", &config.web.route_deep}}) {
         const bool has_key = std::any_of(route->begin(), route->end(), [&](const auto& provider) {
             const auto index = web::find_provider_index(provider);
-            return index && keys.counts_of(*index).active() > 0;
+            return index && keys->counts_of(*index).active() > 0;
         });
         if (!has_key) {
             lanes_without_key.emplace_back(lane);
@@ -383,6 +401,7 @@ Task<void> Gateway::Parts::stop_tasks() {
     tasks.close();
     stop_watch->emit(asio::cancellation_type::terminal);
     stop_key_watch->emit(asio::cancellation_type::terminal);
+    stop_shared_keys->emit(asio::cancellation_type::terminal);
     stop_sweep->emit(asio::cancellation_type::terminal);
     co_await tasks.join();
     if (key_watch) {
@@ -407,6 +426,7 @@ Status Gateway::start() {
     Parts& parts = *parts_;
     TRY_STATUS(parts.open_stores());
     TRY_STATUS(parts.open_redis());
+    parts.open_keys();
     TRY_STATUS(parts.choose_upstreams());
     parts.build_services();
     parts.run_control();
@@ -427,6 +447,9 @@ Status Gateway::start() {
         }
         parts.tasks.spawn(parts.token_watch->run(), parts.stop_watch);
         parts.tasks.spawn(parts.key_watch->run(), parts.stop_key_watch);
+        if (parts.shared_keys) {
+            parts.tasks.spawn(parts.shared_keys->run(), parts.stop_shared_keys);
+        }
         parts.tasks.spawn(parts.search->sweep_caches(), parts.stop_sweep);
     });
     return parts.server->start();
@@ -463,8 +486,8 @@ void Gateway::reload(Config config) {
                [parts = parts_.get(), keys = config.web.keys.runtime,
                 accounts = config.web.default_accounts(), budgets = config.budgets,
                 egress = config.web.egress, users = config.web.egress_users()]() mutable {
-                   parts->keys.runtime().configure(keys);
-                   parts->keys.set_default_accounts(std::move(accounts));
+                   parts->keys->runtime().configure(keys);
+                   parts->keys->set_default_accounts(std::move(accounts));
                    parts->budgets->reconfigure(std::move(budgets));
                    parts->egress.configure(std::move(egress), std::move(users));
                    parts->egress_monitor.reconfigured();

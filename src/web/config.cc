@@ -301,6 +301,7 @@ WebConfig WebConfig::read(ConfigReader& in) {
     c.retry = guard::BackoffConfig::read(in.section("retry"));
     c.cache = CacheConfig::read(in.section("cache"));
     c.keys = KeysConfig::read(in.section("keys"));
+    c.keys.runtime.longest_call = std::max(c.lanes.fast.deadline, c.lanes.deep.deadline);
     c.merge = MergeConfig::read(in.section("merge"));
     c.hedge = HedgeConfig::read(in.section("hedge"));
     c.egress = io::EgressConfig::read(in.section("egress"));

@@ -1,6 +1,7 @@
 // How keys fare while the process runs: which may be used now, which rest and until when, how many
-// calls each one carries. One interface, so that replicas can share that state later; every
-// implementation passes tests/unit/web/key_runtime_conformance.h. Belongs to the control loop.
+// calls each one carries. In this process's memory (key_runtime_memory.h), or shared by replicas
+// (key_runtime_redis.h); both pass tests/unit/web/key_runtime_conformance.h. Belongs to the control
+// loop.
 #pragma once
 
 #include "base/clock.h"
@@ -23,6 +24,9 @@ using KeyIndex = std::uint32_t;
 struct RuntimeConfig {
     Rotation rotation = Rotation::kLeastUsed;
     std::uint32_t max_in_flight = 100;  // of a key that has no bound of its own
+    // How long who picked a key may take to settle. Where state is shared the reservation of a
+    // process that died comes back after that.
+    Millis longest_call{60'000};
 };
 
 // What an operator decided, as far as the runtime has to respect it.
@@ -45,6 +49,7 @@ struct NoKey {
         kSaturated,  // some carry all the calls that they may
         kTried,      // what is left was tried for this request already
         kGone,       // the one that was taken may not be used any more
+        kUnknown,    // what replicas share of them can't be read, and nothing else may be used
     };
     Why why = Why::kNone;
     std::optional<Instant> back_at = {};  // when the first that rests is back

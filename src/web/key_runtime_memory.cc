@@ -111,12 +111,7 @@ void MemoryKeyRuntime::change(KeyIndex key, KeyRules rules) {
         }
     }
     unplace(key);
-    // A count of one kind of period says nothing about another.
-    const auto period = [](const KeyRules& r) {
-        const KeyQuota quota = r.quota.value_or(KeyQuota{0, KeyQuota::Per::kTotal, {}});
-        return std::pair(quota.per, quota.window);
-    };
-    if (period(present) != period(rules)) {
+    if (!is_counted_alike(present.quota, rules.quota)) {
         slots_[key].used = 0;
         note_usage(key);
     }
@@ -266,18 +261,54 @@ void MemoryKeyRuntime::wake(Group& group, Instant now) {
 PickStart MemoryKeyRuntime::pick(ProviderIndex provider, std::span<const KeyIndex> tried) {
     const Pick picked = peek(provider, tried);
     const KeyIndex* key = std::get_if<KeyIndex>(&picked);
-    if (key == nullptr) {
-        return picked;
+    if (key != nullptr) {
+        groups_[provider].order.count_turn(slots_, *key);
+        take(*key);
     }
-    Group& group = groups_[provider];
-    const Instant now = clock_.now();
-    group.order.count_turn(slots_, *key);
-    unplace(*key);
-    count_call(*key, now);
-    slots_[*key].in_flight += 1;
-    group.counts.in_flight += 1;
-    place(*key, now);
     return picked;
+}
+
+void MemoryKeyRuntime::take(KeyIndex key) {
+    const Instant now = clock_.now();
+    unplace(key);
+    count_call(key, now);
+    slots_[key].in_flight += 1;
+    group_of(key).counts.in_flight += 1;
+    place(key, now);
+}
+
+KeyStanding MemoryKeyRuntime::standing(KeyIndex key) const {
+    const KeySlot& slot = slots_[key];
+    KeyStanding standing;
+    standing.in_flight = slot.in_flight;
+    standing.used = clock_.now() < slot.quota_until ? slot.used : 0;
+    standing.quota_until = slot.quota_until;
+    standing.rest_until = slot.rest_until;
+    standing.rest_status = slot.rest_status;
+    if (slot.has_outcome) {
+        standing.last_outcome = slot.last_outcome;
+    }
+    return standing;
+}
+
+void MemoryKeyRuntime::assume(KeyIndex key, const KeyStanding& standing) {
+    KeySlot& slot = slots_[key];
+    SLUICE_ASSERT(slot.place != KeySlot::Place::kFree && slot.place != KeySlot::Place::kRemoved);
+    unplace(key);
+    group_of(key).counts.in_flight += standing.in_flight - slot.in_flight;
+    slot.in_flight = standing.in_flight;
+    if (slot.used != standing.used) {
+        slot.used = standing.used;
+        note_usage(key);
+    }
+    slot.quota_until = standing.quota_until;
+    slot.rest_until = standing.rest_until;
+    slot.rest_status = standing.rest_status;
+    if (standing.last_outcome) {
+        slot.has_outcome = true;
+        slot.last_outcome = *standing.last_outcome;
+    }
+    place(key, clock_.now());
 }
 
 Pick MemoryKeyRuntime::peek(ProviderIndex provider, std::span<const KeyIndex> tried) {

@@ -8,14 +8,26 @@
 #include "web/key_runtime.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace sluice::web {
+
+// How a key stands, as far as that can be shared.
+struct KeyStanding {
+    std::uint32_t in_flight = 0;
+    std::int64_t used = 0;                 // in the quota's period
+    Instant quota_until = Instant::max();  // when that ends
+    Instant rest_until = Instant::min();   // of a penalty
+    KeyStatus rest_status = KeyStatus::kCooling;
+    std::optional<Outcome> last_outcome = {};
+};
 
 class MemoryKeyRuntime final : public KeyRuntime {
  public:
@@ -39,6 +51,13 @@ class MemoryKeyRuntime final : public KeyRuntime {
     Task<std::vector<KeyHealth>> health(std::vector<KeyIndex> keys) override;
     void restore_usage(KeyIndex key, const KeyUsage& usage) override;
     std::vector<KeyUsage> take_changed_usage() override;
+
+    // For a runtime that shares its state, and keeps here what it knows of that. Of a key that is
+    // there.
+    KeyStanding standing(KeyIndex key) const;
+    void assume(KeyIndex key, const KeyStanding& standing);
+    // Reserves this very key, whatever keeps it away: somebody else picked it.
+    void take(KeyIndex key);
 
  private:
     // The keys of one provider.

@@ -5,6 +5,7 @@
 #include "base/result.h"
 
 #include <chrono>
+#include <utility>
 
 namespace sluice::web {
 
@@ -44,6 +45,14 @@ std::string_view to_string(Rotation rotation) {
             return "weighted";
     }
     SLUICE_ASSERT(false && "a Rotation outside its enumeration");
+}
+
+bool is_counted_alike(const std::optional<KeyQuota>& one, const std::optional<KeyQuota>& other) {
+    const auto period = [](const std::optional<KeyQuota>& quota) {
+        const KeyQuota of = quota.value_or(KeyQuota{0, KeyQuota::Per::kTotal, {}});
+        return std::pair(of.per, of.window);
+    };
+    return period(one) == period(other);
 }
 
 std::string period_text(const KeyQuota& quota) {

@@ -62,6 +62,10 @@ std::string period_text(const KeyQuota& quota);
 // The other way round; nothing when `text` is no period.
 std::optional<KeyQuota> make_quota(std::int64_t limit, std::string_view period);
 
+// Whether a count towards the one is a count towards the other, whatever the limits: a count of one
+// kind of period says nothing about another.
+bool is_counted_alike(const std::optional<KeyQuota>& one, const std::optional<KeyQuota>& other);
+
 // When the period that `now` lies in began, and when the next one does; the whole of time for a
 // total. Not of kWindow, whose periods begin with calls (asserted).
 WallTime quota_period_start(KeyQuota::Per per, WallTime now);

@@ -21,6 +21,8 @@ std::string_view to_string(NoKey::Why why) {
             return "every other key was tried";
         case NoKey::Why::kGone:
             return "its key was put to rest or taken away before the call began";
+        case NoKey::Why::kUnknown:
+            return "what replicas share of its keys can't be read";
     }
     SLUICE_ASSERT(false && "a NoKey::Why outside its enumeration");
 }

@@ -28,6 +28,13 @@ const MetricSpec kSharedTurns{
     "unusable (Redis could not say), lost (a turn that was won went to somebody else).",
     {"outcome"}};
 
+const MetricSpec kKeyPicks{MetricType::kCounter,
+                           "sluice_web_key_picks_total",
+                           "Picks of a key by a replica: shared (by the state in Redis), alone (by "
+                           "what this process knows, "
+                           "since Redis can't be asked). Without redis.url nothing is counted.",
+                           {"from"}};
+
 const MetricSpec kKeyPenalised{
     MetricType::kCounter,
     "gateway_key_penalised_total",
@@ -170,33 +177,20 @@ const MetricSpec kResultCacheEntries{
     MetricType::kGauge, "sluice_web_result_cache_entries", "Kept answers of providers.", {}};
 
 std::vector<const MetricSpec*> web_metrics() {
-    return {&kCacheEvents,
-            &kSharedCacheEvents,
-            &kSharedTurns,
-            &kKeyPenalised,
-            &kSchedulerShed,
-            &kProviderLatency,
-            &kAttempts,
-            &kCircuitOpen,
-            &kCircuitTrips,
-            &kRateWaits,
-            &kRateRefusals,
-            &kKeyWaits,
-            &kKeyPaces,
-            &kProviderRests,
-            &kRetries,
-            &kHedges,
-            &kKeys,
-            &kKeyCalls,
-            &kKeyStoreFailures,
-            &kSearches,
-            &kCacheBytes,
-            &kCacheEntries,
-            &kResultCacheEvents,
-            &kResultCacheBytes,
-            &kResultCacheEntries,
-            &kCacheEvictions,
-            &kCacheCompressed,
+    return {&kCacheEvents,      &kSharedCacheEvents,
+            &kSharedTurns,      &kKeyPicks,
+            &kKeyPenalised,     &kSchedulerShed,
+            &kProviderLatency,  &kAttempts,
+            &kCircuitOpen,      &kCircuitTrips,
+            &kRateWaits,        &kRateRefusals,
+            &kKeyWaits,         &kKeyPaces,
+            &kProviderRests,    &kRetries,
+            &kHedges,           &kKeys,
+            &kKeyCalls,         &kKeyStoreFailures,
+            &kSearches,         &kCacheBytes,
+            &kCacheEntries,     &kResultCacheEvents,
+            &kResultCacheBytes, &kResultCacheEntries,
+            &kCacheEvictions,   &kCacheCompressed,
             &kCacheRefusals};
 }
 

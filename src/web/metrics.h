@@ -11,6 +11,7 @@ extern const obs::MetricSpec kCacheEvents;   // gateway_cache_events_total{event
 extern const obs::MetricSpec kKeyPenalised;  // gateway_key_penalised_total{provider,reason}
 extern const obs::MetricSpec kSharedCacheEvents;
 extern const obs::MetricSpec kSharedTurns;
+extern const obs::MetricSpec kKeyPicks;            // sluice_web_key_picks_total{from}
 extern const obs::MetricSpec kSchedulerShed;       // gateway_scheduler_shed_total{lane}
 extern const obs::MetricSpec kProviderLatency;     // gateway_provider_latency_ms{provider}
 extern const obs::MetricSpec kAttempts;            // sluice_web_attempts_total{provider,outcome}

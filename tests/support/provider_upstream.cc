@@ -272,6 +272,9 @@ Scripted ProviderUpstream::list_requests() const {
     for (const RecordedRequest& request : upstream_.requests()) {
         writer.begin_object().field("method", request.method).field("target", request.target);
         writer.field("peer", request.peer);
+        writer.field(
+            "at_ms",
+            std::chrono::duration_cast<Millis>(request.received_at.time_since_epoch()).count());
         writer.key("headers").begin_object();
         for (const auto& [name, value] : request.headers) {
             writer.field(name, value);

@@ -5,7 +5,7 @@
 //     POST   /_control   {"provider": "serper", "fixture": "quota", "times": 2}
 //                        {"provider": "serper", "fault": "stall", "delay_ms": 50}
 //                        {"provider": "serper"}                 back to normal
-//     GET    /_requests  what was asked so far, as a JSON array
+//     GET    /_requests  what was asked so far and when, as a JSON array
 //     DELETE /_requests  forgets it
 //
 // Fixtures are files DIR/<provider>/fixtures/<name>.json, {"status", "headers", "body"}. The normal

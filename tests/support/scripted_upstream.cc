@@ -222,6 +222,7 @@ struct ScriptedUpstream::Impl {
         if (!request) {
             co_return std::nullopt;
         }
+        request->received_at = SystemClock().now();
         const std::string_view declared = request->header("Content-Length");
         if (declared.empty()) {
             co_return request;

@@ -7,6 +7,7 @@
 //     request.url = upstream.url("/search");
 #pragma once
 
+#include "base/clock.h"
 #include "base/result.h"
 
 #include <cstddef>
@@ -30,6 +31,7 @@ struct RecordedRequest {
     std::string body;
     std::uint64_t connection = 0;  // which connection it came on, from 1
     std::string peer;              // the address at its other end
+    Instant received_at{};
 
     std::string_view path() const;
     // The first header of that name (ASCII case does not matter), or an empty view.

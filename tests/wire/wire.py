@@ -229,15 +229,15 @@ class Redis:
 
 
 class Sluice(Process):
-    def __init__(self, upstream=None, settings="", env=None, keys=True, args=(), listen="127.0.0.1:0"):
+    def __init__(self, upstream=None, settings="", env=None, keys=True, args=(), listen="127.0.0.1:0",
+                 routing=True):
         self.folder = tempfile.TemporaryDirectory()
         self.data_dir = pathlib.Path(self.folder.name)
         self.config = self.data_dir / "sluice.toml"
         base = f"http://127.0.0.1:{upstream.port}" if upstream else "http://127.0.0.1:9"
+        route = '[routing]\nfast = ["serper", "tavily"]\n' if routing else ""
         self.write_config(f"""
-[routing]
-fast = ["serper", "tavily"]
-[providers.serper]
+{route}[providers.serper]
 base_url = "{base}/serper"
 [providers.tavily]
 base_url = "{base}/tavily"

@@ -1,20 +1,19 @@
 // What every KeyRuntime promises. An implementation includes this in one test file and instantiates
-// the suite with a factory of itself:
+// the suite with a stand for itself:
 //
 //     INSTANTIATE_TEST_SUITE_P(Memory, KeyRuntimeConformance,
-//     testing::Values(make_memory_runtime));
+//     testing::Values(make_memory_stand));
 #pragma once
 
 #include "support/manual_clock.h"
-#include "support/run_task.h"
 #include "web/key_runtime.h"
 
-#include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,16 +22,29 @@ namespace sluice::test {
 
 using namespace std::chrono_literals;
 
-using KeyRuntimeFactory = std::shared_ptr<web::KeyRuntime> (*)(ManualClock&,
-                                                               const web::RuntimeConfig&);
+// Where an implementation is tried.
+class KeyRuntimeStand {
+ public:
+    virtual ~KeyRuntimeStand() = default;
+    // One that knows of no key. The one before is not used any more.
+    virtual std::shared_ptr<web::KeyRuntime> make(const web::RuntimeConfig& config) = 0;
+    // Returns when `task` has ended.
+    virtual void run(Task<void> task) = 0;
+};
+using KeyRuntimeStandFactory = std::unique_ptr<KeyRuntimeStand> (*)(ManualClock&);
 
-class KeyRuntimeConformance : public testing::TestWithParam<KeyRuntimeFactory> {
+class KeyRuntimeConformance : public testing::TestWithParam<KeyRuntimeStandFactory> {
  protected:
-    KeyRuntimeConformance() { restart(web::RuntimeConfig{}); }
+    KeyRuntimeConformance() : stand(GetParam()(clock)) { restart(web::RuntimeConfig{}); }
 
-    void restart(const web::RuntimeConfig& config) { runtime = GetParam()(clock, config); }
+    void restart(const web::RuntimeConfig& config) {
+        runtime = nullptr;
+        runtime = stand->make(config);
+    }
     void restart(web::Rotation rotation) {
-        restart(web::RuntimeConfig{rotation, web::RuntimeConfig{}.max_in_flight});
+        web::RuntimeConfig config;
+        config.rotation = rotation;
+        restart(config);
     }
 
     static web::KeyRules rules(std::string id, web::ProviderIndex provider = 0) {
@@ -49,7 +61,7 @@ class KeyRuntimeConformance : public testing::TestWithParam<KeyRuntimeFactory> {
         if (auto* ready = std::get_if<web::Pick>(&start)) {
             return *ready;
         }
-        return run_task(io, clock, std::get<Task<web::Pick>>(std::move(start)));
+        return run(std::get<Task<web::Pick>>(std::move(start)));
     }
     web::KeyIndex pick_key(std::vector<web::KeyIndex> tried = {}) {
         const web::Pick picked = pick(std::move(tried));
@@ -87,11 +99,17 @@ class KeyRuntimeConformance : public testing::TestWithParam<KeyRuntimeFactory> {
     }
     web::KeyHealth health(web::KeyIndex key) {
         std::vector<web::KeyIndex> one{key};
-        return run_task(io, clock, runtime->health(std::move(one))).front();
+        return run(runtime->health(std::move(one))).front();
+    }
+    template <class T>
+    T run(Task<T> task) {
+        std::optional<T> result;
+        stand->run(store_result(std::move(task), result));
+        return *std::move(result);
     }
 
-    boost::asio::io_context io{1};
     ManualClock clock;
+    std::unique_ptr<KeyRuntimeStand> stand;
     std::shared_ptr<web::KeyRuntime> runtime;
 };
 
@@ -208,7 +226,10 @@ TEST_P(KeyRuntimeConformance, ConfigurationIsTakenOver) {
     const auto a = add("a");
     const auto b = add("b");
     pick_key();
-    runtime->configure({web::Rotation::kRoundRobin, 1});
+    web::RuntimeConfig config;
+    config.rotation = web::Rotation::kRoundRobin;
+    config.max_in_flight = 1;
+    runtime->configure(config);
     EXPECT_EQ(health(a).status, web::KeyStatus::kSaturated);
     EXPECT_EQ(pick_key(), b);
     EXPECT_EQ(pick_none().why, web::NoKey::Why::kSaturated);

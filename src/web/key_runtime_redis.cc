@@ -1,0 +1,471 @@
+#include "web/key_runtime_redis.h"
+
+#include "web/key_runtime_redis_parts.h"
+#include "web/key_scripts.h"
+#include "web/metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <set>
+#include <utility>
+
+namespace sluice::web {
+
+namespace {
+
+constexpr KeyIndex kNoKey = kNoKeyIndex;
+// Keys of other replicas that a pick is told to leave out.
+constexpr std::size_t kMaxStrangers = 64;
+// How often a pick is told to leave out one more.
+constexpr int kMaxAsks = 4;
+constexpr Millis kStrangersLoggedEvery{60'000};
+
+std::int64_t to_stored(WallTime time) {
+    return std::chrono::floor<Millis>(time).time_since_epoch().count();
+}
+
+// Of a count that is as old as `start`; nothing: it has no end.
+std::optional<std::int64_t> period_end(const KeyRules& rules, WallTime start) {
+    if (!rules.quota) {
+        return std::nullopt;
+    }
+    if (rules.quota->per == KeyQuota::Per::kWindow) {
+        return to_stored(start) + rules.quota->window.count();
+    }
+    const auto reset = quota_reset(rules.quota->per, start);
+    return reset ? std::optional(to_stored(*reset)) : std::nullopt;
+}
+
+NoKey::Why why_of(std::string_view word) {
+    using Why = NoKey::Why;
+    constexpr std::array<std::pair<std::string_view, Why>, 5> kWords = {
+        {{"none", Why::kNone},
+         {"disabled", Why::kDisabled},
+         {"resting", Why::kResting},
+         {"saturated", Why::kSaturated},
+         {"tried", Why::kTried}}};
+    const auto found = std::ranges::find(kWords, word, &std::pair<std::string_view, Why>::first);
+    return found == kWords.end() ? Why::kUnknown : found->second;
+}
+
+}  // namespace
+
+RedisKeyRuntime::RedisKeyRuntime(io::RedisClient& redis, Clock& clock, Random& random,
+                                 const obs::Log& log, obs::Metrics& metrics,
+                                 const RuntimeConfig& config, const Clock* time_of_redis)
+    : redis_(redis),
+      clock_(clock),
+      time_of_redis_(time_of_redis),
+      random_(random),
+      log_(log),
+      shared_picks_(metrics.counter(kKeyPicks, {"shared"})),
+      picks_alone_(metrics.counter(kKeyPicks, {"alone"})),
+      stranger_lines_(1, kStrangersLoggedEvery),
+      config_(config),
+      local_(clock, config),
+      owner_(std::to_string(random.u64())) {
+    for (const std::string_view name : provider_names()) {
+        pools_.push_back(std::make_unique<Pool>(key_root(name)));
+    }
+}
+
+RedisKeyRuntime::~RedisKeyRuntime() = default;
+
+RedisKeyRuntime::Pool& RedisKeyRuntime::pool_of(KeyIndex key) {
+    return *pools_[keys_[key].rules.provider];
+}
+
+std::vector<std::string> RedisKeyRuntime::arguments(const Pool& pool) const {
+    std::string time;
+    if (time_of_redis_ != nullptr) {
+        time = std::to_string(to_stored(time_of_redis_->wall_now()));
+    }
+    return {std::move(time), pool.epoch};
+}
+
+std::string RedisKeyRuntime::new_token() {
+    return owner_ + "-" + std::to_string(++reservations_);
+}
+
+// A reservation outlives its call by a little.
+Millis RedisKeyRuntime::reservation_life() const {
+    constexpr Millis kSlack{10'000};
+    return config_.longest_call + kSlack;
+}
+
+void RedisKeyRuntime::mark(KeyIndex key) {
+    if (!std::exchange(keys_[key].is_marked, true)) {
+        pool_of(key).marked.push_back(key);
+    }
+}
+
+bool RedisKeyRuntime::knows_all(const Pool& pool) {
+    return !pool.epoch.empty() && pool.marked.empty() && pool.removed.empty();
+}
+
+// Whether the state in Redis is another one than when the script was sent, which leaves the epoch.
+bool RedisKeyRuntime::is_stale(Pool& pool, const io::RedisReply& reply, std::string_view epoch) {
+    if (kind_of_reply(reply) != "stale") {
+        return false;
+    }
+    if (pool.epoch == epoch) {
+        pool.epoch.clear();
+    }
+    return true;
+}
+
+void RedisKeyRuntime::configure(const RuntimeConfig& config) {
+    config_ = config;
+    local_.configure(config);
+    for (const auto& pool : pools_) {
+        for (const auto& [id, key] : pool->by_id) {
+            mark(key);
+        }
+    }
+}
+
+KeyIndex RedisKeyRuntime::add(KeyRules rules) {
+    SLUICE_ASSERT(rules.id.find(':') == std::string::npos);
+    const KeyIndex key = local_.add(rules);
+    if (key >= keys_.size()) {
+        keys_.resize(key + 1);
+    }
+    Pool& pool = *pools_[rules.provider];
+    pool.by_id.emplace(rules.id, key);
+    pool.removed.erase(rules.id);
+    std::erase(pool.strangers, rules.id);
+    const std::uint32_t under_way = keys_[key].under_way;  // about who had this index before
+    keys_[key] = Key{};
+    keys_[key].under_way = under_way;
+    keys_[key].rules = std::move(rules);
+    mark(key);
+    return key;
+}
+
+void RedisKeyRuntime::change(KeyIndex key, KeyRules rules) {
+    Key& present = keys_[key];
+    local_.change(key, rules);
+    if (!is_counted_alike(present.rules.quota, rules.quota)) {
+        present.known_from = Key::From::kNowhere;
+        present.unshared_calls = 0;
+    }
+    present.rules = std::move(rules);
+    mark(key);
+}
+
+void RedisKeyRuntime::remove(KeyIndex key) {
+    Pool& pool = pool_of(key);
+    local_.remove(key);
+    const std::string& id = keys_[key].rules.id;
+    pool.by_id.erase(id);
+    std::erase(pool.marked, key);
+    keys_[key].is_marked = true;  // nothing is to be said of it any more
+    pool.removed.insert(id);
+}
+
+PickStart RedisKeyRuntime::pick(ProviderIndex provider, std::span<const KeyIndex> tried) {
+    if (local_.counts(provider).active() == 0) {
+        return local_.peek(provider, tried);
+    }
+    if (!redis_.is_up()) {
+        return pick_alone(provider, tried);
+    }
+    return pick_shared(provider, tried);
+}
+
+Task<Pick> RedisKeyRuntime::pick_shared(ProviderIndex provider, std::span<const KeyIndex> tried) {
+    Pool& pool = *pools_[provider];
+    for (int asks = 0; asks < kMaxAsks && redis_.is_up(); ++asks) {
+        if (!knows_all(pool) && !co_await wait_shared(pool)) {
+            break;
+        }
+        auto asked = std::make_shared<Ask>();
+        asked->token = new_token();
+        asked->epoch = pool.epoch;
+        std::vector<std::string> words = arguments(pool);
+        words.push_back(asked->token);
+        words.push_back(std::to_string(reservation_life().count()));
+        for (const KeyIndex key : tried) {
+            words.push_back(keys_[key].rules.id);
+        }
+        words.insert(words.end(), pool.strangers.begin(), pool.strangers.end());
+        if (!redis_.tasks().spawn(ask(pool, std::move(words), asked))) {
+            break;
+        }
+        if (co_await asked->done.wait_until(clock_, Instant::max()) != guard::WaitEnd::kSet) {
+            asked->is_abandoned = true;
+            co_return NoKey{NoKey::Why::kGone, {}};
+        }
+        if (asked->end == Ask::End::kDecided) {
+            co_return asked->pick;
+        }
+        if (asked->end == Ask::End::kFailed) {
+            break;
+        }
+    }
+    co_return pick_alone(provider, tried);
+}
+
+Task<void> RedisKeyRuntime::ask(Pool& pool, std::vector<std::string> arguments,
+                                std::shared_ptr<Ask> ask) {
+    std::vector<std::string> keys{pool.root};
+    const Result<io::RedisReply> reply = co_await redis_.run(pick_key_script(), std::move(keys),
+                                                             std::move(arguments), Instant::max());
+    if (reply.ok()) {
+        read_pick(pool, *reply, *ask);
+    }
+    ask->done.set();
+    const auto* key = std::get_if<KeyIndex>(&ask->pick);
+    if (ask->is_abandoned && key != nullptr) {
+        settle(*key, KeySettlement{KeySettlement::Call::kNotMade, {}, {}});
+    }
+}
+
+void RedisKeyRuntime::read_pick(Pool& pool, const io::RedisReply& reply, Ask& ask) {
+    if (is_stale(pool, reply, ask.epoch)) {
+        ask.end = Ask::End::kStale;
+        return;
+    }
+    const std::string_view kind = kind_of_reply(reply);
+    if (kind == "picked" && reply.elements.size() == 4) {
+        take(pool, reply, ask);
+    } else if (kind == "none" && reply.elements.size() == 3) {
+        NoKey none;
+        none.why = why_of(reply.elements[1].text);
+        if (reply.elements[2].integer >= 0) {
+            none.back_at = clock_.now() + Millis(reply.elements[2].integer);
+        }
+        ask.pick = none;
+        ask.end = Ask::End::kDecided;
+    }
+    if (ask.end == Ask::End::kDecided) {
+        shared_picks_.add();
+        come_back();
+    }
+}
+
+void RedisKeyRuntime::take(Pool& pool, const io::RedisReply& reply, Ask& ask) {
+    const std::string& id = reply.elements[1].text;
+    const auto found = pool.by_id.find(id);
+    if (found == pool.by_id.end() || keys_[found->second].rules.state == KeyState::kDisabled) {
+        withdraw(pool, id, ask.token);
+        ask.end = leave_out(pool, id) ? Ask::End::kStranger : Ask::End::kFailed;
+        return;
+    }
+    const KeyIndex key = found->second;
+    local_.take(key);
+    keys_[key].tokens.push_back({ask.token, true});
+    if (const auto record = read_shared_key(reader_, reply.elements[2].text)) {
+        adopt(pool, key, *record, reply.elements[3].integer);
+    }
+    ask.pick = key;
+    ask.end = Ask::End::kDecided;
+}
+
+// A key that another replica told Redis of, and that this one does not have, or not any more, or
+// not yet. False: there are too many of them.
+bool RedisKeyRuntime::leave_out(Pool& pool, const std::string& id) {
+    std::uint64_t suppressed = 0;
+    if (stranger_lines_.allow(clock_.now(), suppressed)) {
+        log_.warn("key_of_another_replica", {{"key_id", id}, {"suppressed", suppressed}});
+    }
+    if (pool.strangers.size() >= kMaxStrangers) {
+        return false;
+    }
+    pool.strangers.push_back(id);
+    return true;
+}
+
+void RedisKeyRuntime::withdraw(Pool& pool, const std::string& id, const std::string& token) {
+    std::vector<std::string> words = arguments(pool);
+    words.insert(words.end(), {id, token, "0", "", "", "0", ""});
+    redis_.tasks().spawn(carry(settle_key_script(), pool, std::move(words), kNoKey, {}));
+}
+
+Pick RedisKeyRuntime::pick_alone(ProviderIndex provider, std::span<const KeyIndex> tried) {
+    if (redis_.config().required) {
+        return NoKey{NoKey::Why::kUnknown, {}};
+    }
+    go_alone();
+    const PickStart start = local_.pick(provider, tried);
+    const Pick& pick = std::get<Pick>(start);
+    if (const auto* key = std::get_if<KeyIndex>(&pick)) {
+        keys_[*key].tokens.push_back({new_token(), false});
+        keys_[*key].unshared_calls += 1;
+        mark(*key);
+        picks_alone_.add();
+    }
+    return pick;
+}
+
+void RedisKeyRuntime::go_alone() {
+    if (std::exchange(is_alone_, true)) {
+        return;
+    }
+    log_.warn("keys_not_shared", {{"reason", redis_.view().reason}});
+    // Nobody will say when the calls of others end.
+    for (const auto& pool : pools_) {
+        for (const auto& [id, key] : pool->by_id) {
+            KeyStanding standing = local_.standing(key);
+            standing.in_flight = static_cast<std::uint32_t>(keys_[key].tokens.size());
+            local_.assume(key, standing);
+        }
+    }
+}
+
+void RedisKeyRuntime::come_back() {
+    if (!std::exchange(is_alone_, false)) {
+        return;
+    }
+    log_.info("keys_shared_again");
+    for (const auto& pool : pools_) {
+        pool->since = 0;
+    }
+}
+
+Pick RedisKeyRuntime::peek(ProviderIndex provider, std::span<const KeyIndex> tried) {
+    return local_.peek(provider, tried);
+}
+
+void RedisKeyRuntime::settle(KeyIndex key, const KeySettlement& settlement) {
+    Key& known = keys_[key];
+    SLUICE_ASSERT(!known.tokens.empty());
+    const Key::Token token = std::move(known.tokens.front());
+    known.tokens.pop_front();
+    local_.settle(key, settlement);
+    const bool is_made = settlement.call == KeySettlement::Call::kMade;
+    if (!is_made && !token.is_shared && known.unshared_calls > 0) {
+        known.unshared_calls -= 1;
+    }
+    Untold untold;
+    std::string status;
+    Millis time{};
+    if (const auto& rest = settlement.rest) {
+        untold.rest = true;
+        untold.account = rest->reach == Reach::kAccount ? known.rules.account : std::string();
+        status = to_string(rest->status);
+        time = rest->time;
+    }
+    std::string outcome(settlement.outcome ? to_string(*settlement.outcome) : std::string_view());
+    std::vector<std::string> words{known.rules.id,      token.text,
+                                   is_made ? "1" : "0", std::move(outcome),
+                                   std::move(status),   std::to_string(time.count()),
+                                   untold.account};
+    tell(settle_key_script(), key, std::move(words), std::move(untold));
+}
+
+bool RedisKeyRuntime::may_still_be_used(KeyIndex key) const {
+    return local_.may_still_be_used(key);
+}
+
+bool RedisKeyRuntime::may_be_used_again(KeyIndex key) const {
+    return local_.may_be_used_again(key);
+}
+
+void RedisKeyRuntime::count_another_call(KeyIndex key) {
+    local_.count_another_call(key);
+    Untold untold;
+    untold.calls = 1;
+    std::vector<std::string> words{keys_[key].rules.id};
+    tell(count_call_script(), key, std::move(words), std::move(untold));
+}
+
+void RedisKeyRuntime::clear_rest(KeyIndex key) {
+    local_.clear_rest(key);
+    Untold untold;
+    untold.ends_rest = true;
+    std::vector<std::string> words{keys_[key].rules.id};
+    tell(clear_rest_script(), key, std::move(words), std::move(untold));
+}
+
+void RedisKeyRuntime::tell(const io::RedisScript& script, KeyIndex key,
+                           std::vector<std::string> words, Untold untold) {
+    Pool& pool = pool_of(key);
+    if (redis_.is_up() && !pool.epoch.empty()) {
+        std::vector<std::string> all = arguments(pool);
+        all.insert(all.end(), std::make_move_iterator(words.begin()),
+                   std::make_move_iterator(words.end()));
+        keys_[key].under_way += 1;
+        if (redis_.tasks().spawn(carry(script, pool, std::move(all), key, untold))) {
+            return;
+        }
+        keys_[key].under_way -= 1;
+    }
+    keep(key, untold);
+}
+
+Task<void> RedisKeyRuntime::carry(const io::RedisScript& script, Pool& pool,
+                                  std::vector<std::string> words, KeyIndex key, Untold untold) {
+    const std::string epoch = words[1];
+    const std::string id = words[2];
+    std::vector<std::string> keys{pool.root};
+    const Result<io::RedisReply> reply =
+        co_await redis_.run(script, std::move(keys), std::move(words), Instant::max());
+    const bool is_done = reply.ok() && !is_stale(pool, *reply, epoch);
+    if (key == kNoKey) {
+        co_return;
+    }
+    keys_[key].under_way -= 1;
+    if (!is_done && keys_[key].rules.id == id) {
+        keep(key, untold);
+    }
+}
+
+void RedisKeyRuntime::keep(KeyIndex key, const Untold& untold) {
+    if (untold.calls == 0 && !untold.rest && !untold.ends_rest) {
+        return;
+    }
+    const auto note = [&](KeyIndex of) {
+        keys_[of].tells_rest = keys_[of].tells_rest || untold.rest;
+        mark(of);
+    };
+    keys_[key].unshared_calls += untold.calls;
+    if (untold.ends_rest) {
+        keys_[key].ends_rest = true;
+        keys_[key].tells_rest = false;
+    }
+    note(key);
+    if (!untold.account.empty()) {
+        for (const auto& [id, member] : pool_of(key).by_id) {
+            if (keys_[member].rules.account == untold.account) {
+                note(member);
+            }
+        }
+    }
+}
+
+KeyCounts RedisKeyRuntime::counts(ProviderIndex provider) {
+    return local_.counts(provider);
+}
+
+std::optional<Instant> RedisKeyRuntime::back_at(ProviderIndex provider) {
+    return local_.back_at(provider);
+}
+
+Task<std::vector<KeyHealth>> RedisKeyRuntime::health(std::vector<KeyIndex> keys) {
+    std::set<ProviderIndex> providers;
+    for (const KeyIndex key : keys) {
+        providers.insert(keys_[key].rules.provider);
+    }
+    for (const ProviderIndex provider : providers) {
+        if (redis_.is_up()) {
+            co_await refresh(*pools_[provider]);
+        }
+    }
+    co_return co_await local_.health(std::move(keys));
+}
+
+void RedisKeyRuntime::restore_usage(KeyIndex key, const KeyUsage& usage) {
+    local_.restore_usage(key, usage);
+    Key& known = keys_[key];
+    known.known_from = Key::From::kStore;
+    known.known = {usage.used, period_end(known.rules, usage.period_start), false};
+    mark(key);
+}
+
+std::vector<KeyUsage> RedisKeyRuntime::take_changed_usage() {
+    return local_.take_changed_usage();
+}
+
+}  // namespace sluice::web

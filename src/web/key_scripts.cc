@@ -1,0 +1,371 @@
+#include "web/key_scripts.h"
+
+namespace sluice::web {
+
+namespace {
+
+// A record, as JSON in the hash `state`:
+//   off (disabled), w (weight), m (most calls at once), q (quota), p (its period), n (ms of a
+//   window), a (account): what operators decided.
+//   f: calls under way. b + c: calls of the quota's period; b is what replicas knew when the epoch
+//   began, c what was counted since. e: when that period ends. r, s: until when it rests, and as
+//   what. o: last outcome. v: its next turn by weight. at: the one index that it is in.
+// `ready` holds those that may be used, by whose turn it is; `resting` those that rest, by when
+// they are back; `leases` the reservations, by when they end by themselves; `changed` every key, by
+// the turn of its last change.
+constexpr std::string_view kPrelude = R"(
+local root = KEYS[1]
+local STATE, READY, RESTING = root .. ':state', root .. ':ready', root .. ':resting'
+local LEASES, ACCOUNTS, CHANGED = root .. ':leases', root .. ':accounts', root .. ':changed'
+local NEVER, DAY, RANK, STRIDE = 9e15, 86400000, 1099511627776, 1000000
+local REAPED, WOKEN = 32, 128
+local call = redis.call
+local now = tonumber(ARGV[1])
+if not now then
+  local time = call('TIME')
+  now = time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local epoch, rotation, pass = unpack(call('HMGET', root, 'epoch', 'rotation', 'pass'))
+if epoch ~= ARGV[2] then
+  return {'stale'}
+end
+pass = tonumber(pass) or 0
+
+local function load(id)
+  local text = call('HGET', STATE, id)
+  return text and cjson.decode(text)
+end
+
+-- The first instant of the next month of UTC. Years begin in March here, so that a leap day is the
+-- last of its year.
+local function next_month()
+  local days = math.floor(now / DAY) + 719468
+  local era = math.floor(days / 146097)
+  local day = days - era * 146097
+  local year = math.floor((day - math.floor(day / 1460) + math.floor(day / 36524)
+                           - math.floor(day / 146096)) / 365)
+  local of_year = day - (365 * year + math.floor(year / 4) - math.floor(year / 100))
+  local month = math.floor((5 * of_year + 2) / 153) + 1
+  if month == 12 then
+    month, year = 0, year + 1
+  end
+  local first = 365 * year + math.floor(year / 4) - math.floor(year / 100)
+                + math.floor((153 * month + 2) / 5)
+  return (era * 146097 + first - 719468) * DAY
+end
+
+local function used(r)
+  return r.b + r.c
+end
+
+local function period_end(r)
+  if r.p == 'day' then
+    return (math.floor(now / DAY) + 1) * DAY
+  elseif r.p == 'month' then
+    return next_month()
+  elseif r.p == 'window' and used(r) > 0 then
+    return r.e
+  end
+end
+
+local function roll(r)
+  if r.e and now >= r.e then
+    r.b, r.c = 0, 0
+    r.e = period_end(r)
+  end
+end
+
+local function count_calls(r, calls)
+  if r.p == 'window' and used(r) == 0 and calls > 0 then
+    r.e = now + r.n
+  end
+  r.c = r.c + calls
+end
+
+local function take_back(r)
+  if used(r) > 0 then
+    r.c = r.c - 1
+    if r.p == 'window' and used(r) == 0 then
+      r.e = nil
+    end
+  end
+end
+
+-- Where a key belongs follows from its record. `moves`: to the end of the queue, where there is one;
+-- `counts`: its calls under way are others than before.
+local function put(id, r, moves, counts)
+  local before = r.at
+  local back = math.max(r.r or 0, r.q and used(r) >= r.q and (r.e or NEVER) or 0)
+  if r.off then
+    r.at = 'off'
+  elseif back > now then
+    r.at = 'resting'
+  elseif r.f >= r.m then
+    r.at = 'full'
+  else
+    r.at = 'ready'
+  end
+  if before == 'ready' and r.at ~= 'ready' then
+    call('ZREM', READY, id)
+  elseif before == 'resting' and r.at ~= 'resting' then
+    call('ZREM', RESTING, id)
+  end
+  local turn = call('HINCRBY', root, 'turn', 1)
+  moves = moves or before ~= 'ready' or r.by ~= rotation
+  r.by = rotation
+  if r.at == 'resting' then
+    call('ZADD', RESTING, back, id)
+  elseif r.at == 'ready' and rotation == 'least_used' and (moves or counts) then
+    call('ZADD', READY, r.f * RANK + turn, id)
+  elseif r.at == 'ready' and rotation == 'round_robin' and moves then
+    call('ZADD', READY, turn, id)
+  elseif r.at == 'ready' and rotation == 'weighted' and moves then
+    r.v = math.max(r.v, pass)  -- turns that were missed are not made up for
+    call('ZADD', READY, r.v, id)
+  end
+  call('HSET', STATE, id, cjson.encode(r))
+  call('ZADD', CHANGED, turn, id)
+end
+
+local function rest(id, status, ends)
+  local r = load(id)
+  if r and ends > (r.r or 0) then
+    r.r, r.s = ends, status
+    put(id, r)
+  end
+end
+
+-- Reservations whose time is over, and rests: some of them at each call.
+local function tidy()
+  for _, lease in ipairs(call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, REAPED)) do
+    call('ZREM', LEASES, lease)
+    local id = string.match(lease, '^([^:]*):')
+    local r = load(id)
+    if r then
+      r.f = math.max(r.f - 1, 0)
+      put(id, r, false, true)
+    end
+  end
+  for _, id in ipairs(call('ZRANGEBYSCORE', RESTING, '-inf', now, 'LIMIT', 0, WOKEN)) do
+    local r = load(id)
+    roll(r)
+    put(id, r)
+  end
+end
+)";
+
+io::RedisScript with_prelude(std::string_view text) {
+    return io::RedisScript(std::string(kPrelude).append(text));
+}
+
+}  // namespace
+
+std::string key_root(std::string_view provider) {
+    return "sluice:keys:{" + std::string(provider) + "}";
+}
+
+const io::RedisScript& join_keys_script() {
+    static const io::RedisScript script(R"(
+redis.call('HSETNX', KEYS[1], 'epoch', ARGV[2])
+return {redis.call('HGET', KEYS[1], 'epoch')})");
+    return script;
+}
+
+const io::RedisScript& share_keys_script() {
+    static const io::RedisScript script = with_prelude(R"(
+if rotation ~= ARGV[3] then
+  rotation = ARGV[3]
+  call('HSET', root, 'rotation', rotation)
+end
+
+-- What the replica knew of the calls of this period. What it read in an epoch that is over is where
+-- this one begins; what it kept in its store may have been counted in this one.
+local function remember(r, known)
+  local holds = known.ends == r.e
+  if r.p == 'window' then
+    holds = known.ends and known.ends > now and known.ends <= now + r.n
+  end
+  if not holds then
+    return
+  end
+  if known.before then
+    r.b = math.max(r.b, known.used)
+  elseif used(r) < known.used then
+    r.b = known.used - r.c
+  end
+  if r.p == 'window' and used(r) > 0 then
+    r.e = math.max(r.e or 0, known.ends)
+  end
+end
+
+for i = 5, #ARGV do
+  local of = cjson.decode(ARGV[i])
+  local r = load(of.id) or {f = 0, b = 0, c = 0, v = 0}
+  if (r.off or false) ~= (of.off or false) then
+    call('HINCRBY', root, 'off', of.off and 1 or -1)
+  end
+  if r.a ~= of.a then
+    if r.a then call('ZREM', ACCOUNTS, r.a .. '\n' .. of.id) end
+    if of.a then call('ZADD', ACCOUNTS, 0, of.a .. '\n' .. of.id) end
+  end
+  roll(r)
+  if r.p ~= of.p or r.n ~= of.n then
+    r.b, r.c, r.e = 0, 0, nil  -- a count of one kind of period says nothing about another
+  end
+  local weighs = r.w ~= of.w
+  r.off, r.w, r.m, r.q, r.p, r.n, r.a = of.off, of.w, of.m, of.q, of.p, of.n, of.a
+  r.e = r.e or period_end(r)
+  if of.known then
+    remember(r, of.known)
+  end
+  count_calls(r, of.add or 0)
+  if of.clear then
+    r.r, r.s = nil, nil
+  end
+  if of.rest and now + of.rest.ms > (r.r or 0) then
+    r.r, r.s = now + of.rest.ms, of.rest.status
+  end
+  for _, token in ipairs(of.held or {}) do
+    r.f = r.f + call('ZADD', LEASES, 'NX', now + ARGV[4], of.id .. ':' .. token)
+  end
+  put(of.id, r, weighs, of.held ~= nil)
+end
+return {'done'})");
+    return script;
+}
+
+const io::RedisScript& remove_keys_script() {
+    static const io::RedisScript script = with_prelude(R"(
+for i = 3, #ARGV do
+  local id = ARGV[i]
+  local r = load(id)
+  if r then
+    if r.off then call('HINCRBY', root, 'off', -1) end
+    if r.a then call('ZREM', ACCOUNTS, r.a .. '\n' .. id) end
+    call('ZREM', READY, id)
+    call('ZREM', RESTING, id)
+    call('ZREM', CHANGED, id)
+    call('HDEL', STATE, id)
+  end
+end
+return {'done'})");
+    return script;
+}
+
+const io::RedisScript& pick_key_script() {
+    static const io::RedisScript script = with_prelude(R"(
+tidy()
+local left_out = {}
+for i = 5, #ARGV do
+  left_out[ARGV[i]] = true
+end
+for _, id in ipairs(call('ZRANGE', READY, 0, #ARGV - 4)) do
+  if not left_out[id] then
+    local r = load(id)
+    if rotation == 'weighted' then
+      pass = math.max(pass, r.v)
+      call('HSET', root, 'pass', pass)
+      r.v = r.v + math.floor(STRIDE / r.w)
+    end
+    roll(r)
+    count_calls(r, 1)
+    r.f = r.f + 1
+    call('ZADD', LEASES, now + ARGV[4], id .. ':' .. ARGV[3])
+    put(id, r, true)
+    return {'picked', id, cjson.encode(r), now}
+  end
+end
+local off = tonumber(call('HGET', root, 'off')) or 0
+local active = call('HLEN', STATE) - off
+local ready, resting = call('ZCARD', READY), call('ZCARD', RESTING)
+local why = 'resting'
+if active == 0 then
+  why = off > 0 and 'disabled' or 'none'
+elseif ready > 0 then
+  why = 'tried'
+elseif active > resting then
+  why = 'saturated'
+end
+local first = tonumber(call('ZRANGE', RESTING, 0, 0, 'WITHSCORES')[2]) or NEVER
+return {'none', why, first == NEVER and -1 or first - now})");
+    return script;
+}
+
+const io::RedisScript& settle_key_script() {
+    static const io::RedisScript script = with_prelude(R"(
+local id, token, made, outcome, status, time, account = unpack(ARGV, 3)
+local r = load(id)
+-- A reservation that ended by itself is no longer counted.
+local held = call('ZREM', LEASES, id .. ':' .. token) == 1
+if r then
+  if held then
+    r.f = math.max(r.f - 1, 0)
+  end
+  if held and made == '0' then
+    roll(r)
+    take_back(r)
+  end
+  if outcome ~= '' then
+    r.o = outcome
+  end
+  put(id, r, held and made == '0', held)
+end
+if status == '' then
+  return {'done'}
+end
+local ends = now + time
+if account == '' then
+  rest(id, status, ends)
+  return {'done'}
+end
+local from, to = '[' .. account .. '\n', '(' .. account .. '\v'
+for _, member in ipairs(call('ZRANGEBYLEX', ACCOUNTS, from, to)) do
+  rest(string.sub(member, #account + 2), status, ends)
+end
+return {'done'})");
+    return script;
+}
+
+const io::RedisScript& count_call_script() {
+    static const io::RedisScript script = with_prelude(R"(
+local r = load(ARGV[3])
+if r then
+  roll(r)
+  count_calls(r, 1)
+  put(ARGV[3], r)
+end
+return {'done'})");
+    return script;
+}
+
+const io::RedisScript& clear_rest_script() {
+    static const io::RedisScript script = with_prelude(R"(
+local r = load(ARGV[3])
+if r then
+  r.r, r.s = nil, nil
+  put(ARGV[3], r)
+end
+return {'done'})");
+    return script;
+}
+
+const io::RedisScript& changed_keys_script() {
+    static const io::RedisScript script = with_prelude(R"(
+tidy()
+for _, key in ipairs({root, STATE, READY, RESTING, LEASES, ACCOUNTS, CHANGED}) do
+  call('PEXPIRE', key, ARGV[5])
+end
+local ids = call('ZRANGEBYSCORE', CHANGED, '(' .. ARGV[3], '+inf', 'LIMIT', 0, ARGV[4])
+local reply = {'changes', now, tonumber(ARGV[3])}
+if #ids > 0 then
+  reply[3] = tonumber(call('ZSCORE', CHANGED, ids[#ids]))
+  for i, record in ipairs(call('HMGET', STATE, unpack(ids))) do
+    reply[#reply + 1] = ids[i]
+    reply[#reply + 1] = record
+  end
+end
+return reply)");
+    return script;
+}
+
+}  // namespace sluice::web

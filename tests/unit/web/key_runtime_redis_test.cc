@@ -1,0 +1,498 @@
+// The state of keys that replicas share, with a real Redis: what one learns the others respect, and
+// what a Redis or a replica that goes away takes with it.
+#include "web/key_runtime_redis.h"
+
+#include "key_replicas.h"
+#include "web/metrics.h"
+
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace sluice::web {
+namespace {
+
+using namespace std::chrono_literals;
+
+class SharedKeysTest : public testing::Test {
+ protected:
+    using Replica = test::KeyReplicas::Replica;
+
+    SharedKeysTest() : one(start()), other(start()) {}
+
+    Replica& start(const RuntimeConfig& config = {}, bool required = false) {
+        return replicas.start(server.url(), config, required);
+    }
+
+    static KeyRules rules(std::string id) {
+        KeyRules rules;
+        rules.id = std::move(id);
+        return rules;
+    }
+    static KeyRules limited(std::string id, KeyQuota quota) {
+        KeyRules limited = rules(std::move(id));
+        limited.quota = quota;
+        return limited;
+    }
+    // To both, under the same index.
+    KeyIndex add(const KeyRules& rules) {
+        const KeyIndex key = one.keys->add(rules);
+        SLUICE_ASSERT(other.keys->add(rules) == key);
+        return key;
+    }
+
+    Pick pick(Replica& replica, std::vector<KeyIndex> tried = {}) {
+        PickStart start = replica.keys->pick(0, tried);
+        if (const auto* ready = std::get_if<Pick>(&start)) {
+            return *ready;
+        }
+        return replicas.run(std::get<Task<Pick>>(std::move(start)));
+    }
+    std::optional<KeyIndex> pick_key(Replica& replica, std::vector<KeyIndex> tried = {}) {
+        const Pick picked = pick(replica, std::move(tried));
+        const auto* key = std::get_if<KeyIndex>(&picked);
+        return key == nullptr ? std::nullopt : std::optional(*key);
+    }
+    NoKey::Why why_none(Replica& replica, std::vector<KeyIndex> tried = {}) {
+        const Pick picked = pick(replica, std::move(tried));
+        if (std::holds_alternative<KeyIndex>(picked)) {
+            ADD_FAILURE() << "key " << std::get<KeyIndex>(picked);
+            return NoKey::Why::kNone;
+        }
+        return std::get<NoKey>(picked).why;
+    }
+    // Returns when Redis knows of it.
+    void settle(Replica& replica, KeyIndex key, std::optional<KeyRest> rest = {}) {
+        replica.keys->settle(key,
+                             KeySettlement{KeySettlement::Call::kMade, Outcome::kSuccess, rest});
+        land(replica);
+    }
+    // Whatever the replica said to Redis has got there, or will not.
+    void land(Replica& replica) {
+        constexpr std::size_t kOfTheConnection = 2;
+        ASSERT_TRUE(
+            replicas.until([&] { return replica.redis->tasks().running() <= kOfTheConnection; }));
+    }
+    // By what Redis says.
+    KeyHealth health(Replica& replica, KeyIndex key) {
+        std::vector<KeyIndex> one_key{key};
+        return replicas.run(replica.keys->health(std::move(one_key))).front();
+    }
+    void refresh(Replica& replica) { replicas.run(replica.keys->refresh()); }
+
+    io::RedisReply ask(std::vector<std::string> words) {
+        return replicas.run(one.redis->command(std::move(words), Instant::max())).value();
+    }
+    double picks_alone() { return replicas.metrics().counter(kKeyPicks, {"alone"}).value(); }
+    void lose_redis() {
+        server.kill();
+        ASSERT_TRUE(replicas.until([&] { return !one.redis->is_up() && !other.redis->is_up(); }));
+    }
+    void find_redis() {
+        server.start();
+        ASSERT_TRUE(replicas.until([&] { return one.redis->is_up() && other.redis->is_up(); }));
+    }
+    // Calls of commands that Redis made, those inside of scripts included.
+    std::int64_t commands(std::string_view name = "") {
+        const std::string text = ask({"INFO", "commandstats"}).text;
+        const std::string head = "cmdstat_" + std::string(name);
+        std::int64_t calls = 0;
+        for (std::size_t at = text.find(head); at != std::string::npos;
+             at = text.find(head, at + 1)) {
+            calls += std::stoll(text.substr(text.find("calls=", at) + 6));
+        }
+        return calls;
+    }
+
+    test::ManualClock clock;
+    test::RedisServer server;
+    test::KeyReplicas replicas{clock};
+    Replica& one;
+    Replica& other;
+};
+
+// A key never carries more calls than it may, however many replicas use it.
+TEST_F(SharedKeysTest, CallsUnderWayAreCountedTogether) {
+    KeyRules busy = rules("a");
+    busy.max_in_flight = 2;
+    const KeyIndex a = add(busy);
+    EXPECT_EQ(pick_key(one), a);
+    EXPECT_EQ(pick_key(other), a);
+    EXPECT_EQ(why_none(one), NoKey::Why::kSaturated);
+    EXPECT_EQ(why_none(other), NoKey::Why::kSaturated);
+    settle(one, a);
+    EXPECT_EQ(pick_key(other), a);
+    EXPECT_EQ(health(one, a).in_flight, 2u);
+    EXPECT_EQ(picks_alone(), 0);
+}
+
+// What one replica is told by a provider all others respect with their next pick.
+TEST_F(SharedKeysTest, ARestIsRespectedByAll) {
+    const KeyIndex a = add(rules("a"));
+    ASSERT_EQ(pick_key(one), a);
+    ASSERT_EQ(pick_key(other), a);
+    settle(other, a, KeyRest{KeyStatus::kCooling, 30s});
+    EXPECT_EQ(why_none(one), NoKey::Why::kResting);
+    EXPECT_TRUE(one.keys->may_still_be_used(a)) << "as far as it knows";
+    refresh(one);
+    EXPECT_FALSE(one.keys->may_still_be_used(a));
+    EXPECT_EQ(one.keys->counts(0).cooling, 1u);
+    EXPECT_EQ(one.keys->back_at(0), clock.now() + 30s);
+    one.keys->clear_rest(a);
+    EXPECT_EQ(health(one, a).status, KeyStatus::kAvailable);
+    EXPECT_EQ(pick_key(other), a);
+}
+
+TEST_F(SharedKeysTest, ARestOfAnAccountReachesItsKeysAndNoOthers) {
+    KeyRules first = rules("a");
+    KeyRules second = rules("b");
+    KeyRules foreign = rules("c");
+    first.account = second.account = "team";
+    foreign.account = "team two";
+    const KeyIndex a = add(first);
+    add(second);
+    const KeyIndex c = add(foreign);
+    ASSERT_EQ(pick_key(one), a);
+    settle(one, a, KeyRest{KeyStatus::kExhausted, 60s, Reach::kAccount});
+    refresh(one);
+    EXPECT_EQ(pick_key(other), c);
+    refresh(other);
+    EXPECT_EQ(other.keys->counts(0).exhausted, 2u);
+}
+
+// The quota is one for all, and what was spent is never counted as less.
+TEST_F(SharedKeysTest, AQuotaIsCountedTogether) {
+    const KeyIndex a = add(limited("a", {4, KeyQuota::Per::kDay, {}}));
+    ASSERT_EQ(pick_key(one), a);
+    ASSERT_EQ(pick_key(other), a);
+    other.keys->count_another_call(a);
+    land(other);
+    ASSERT_EQ(pick_key(one), a);
+    EXPECT_EQ(why_none(one), NoKey::Why::kResting);
+    EXPECT_EQ(why_none(other), NoKey::Why::kResting);
+    for (Replica* replica : {&one, &other}) {
+        EXPECT_EQ(health(*replica, a).used, 4);
+        const std::vector<KeyUsage> usage = replica->keys->take_changed_usage();
+        ASSERT_EQ(usage.size(), 1u);
+        EXPECT_EQ(usage[0].used, 4);
+    }
+    one.keys->settle(a, KeySettlement{KeySettlement::Call::kNotMade, {}, {}});
+    land(one);
+    EXPECT_EQ(health(other, a).used, 3);
+    EXPECT_EQ(pick_key(other), a);
+}
+
+// Two replicas take turns as one would.
+TEST_F(SharedKeysTest, TurnsAreSharedByReplicas) {
+    for (const auto rotation : {Rotation::kLeastUsed, Rotation::kRoundRobin, Rotation::kWeighted}) {
+        RuntimeConfig config;
+        config.rotation = rotation;
+        one.keys->configure(config);
+        other.keys->configure(config);
+        std::vector<KeyIndex> keys;
+        for (int i = 0; i < 5; ++i) {
+            keys.push_back(add(rules(std::string(to_string(rotation)) + std::to_string(i))));
+        }
+        std::map<KeyIndex, int> taken;
+        for (int i = 0; i < 50; ++i) {
+            Replica& replica = i % 3 == 0 ? one : other;
+            const auto key = pick_key(replica);
+            ASSERT_TRUE(key.has_value());
+            taken[*key] += 1;
+            settle(replica, *key);
+        }
+        for (const KeyIndex key : keys) {
+            EXPECT_EQ(taken[key], 10) << to_string(rotation);
+            one.keys->remove(key);
+            other.keys->remove(key);
+        }
+    }
+}
+
+// A process that was killed takes its reservations with it for as long as a call may take, and no
+// longer.
+TEST_F(SharedKeysTest, ReservationsOfADeadProcessComeBack) {
+    KeyRules busy = rules("a");
+    busy.max_in_flight = 1;
+    const KeyIndex a = add(busy);
+    ASSERT_EQ(pick_key(one), a);
+    replicas.kill(one);
+    clock.advance(RuntimeConfig{}.longest_call + 10s - 1ms);
+    EXPECT_EQ(why_none(other), NoKey::Why::kSaturated);
+    clock.advance(1ms);
+    EXPECT_EQ(pick_key(other), a);
+    settle(other, a);
+    EXPECT_EQ(health(other, a).in_flight, 0u);
+}
+
+// A call that takes longer than that is no longer counted, and its end takes nobody else's place.
+TEST_F(SharedKeysTest, AReservationThatRanOutIsSettledWithoutHarm) {
+    KeyRules busy = rules("a");
+    busy.max_in_flight = 1;
+    const KeyIndex a = add(busy);
+    ASSERT_EQ(pick_key(one), a);
+    clock.advance(RuntimeConfig{}.longest_call + 10s);
+    ASSERT_EQ(pick_key(other), a);
+    settle(one, a);
+    EXPECT_EQ(health(one, a).in_flight, 1u) << "the other one's";
+    EXPECT_EQ(why_none(one), NoKey::Why::kSaturated);
+}
+
+// A pick whose caller leaves before Redis answers gives back what it gets.
+TEST_F(SharedKeysTest, APickThatNobodyWaitsForIsGivenBack) {
+    const KeyIndex a = add(limited("a", {10, KeyQuota::Per::kDay, {}}));
+    ASSERT_EQ(pick_key(one), a);
+    settle(one, a);
+    boost::asio::cancellation_signal leave;
+    std::optional<Pick> picked;
+    bool ended = false;
+    PickStart start = one.keys->pick(0, {});
+    boost::asio::co_spawn(replicas.loop(),
+                          store_result(std::get<Task<Pick>>(std::move(start)), picked),
+                          boost::asio::bind_cancellation_slot(
+                              leave.slot(), [&](const std::exception_ptr&) { ended = true; }));
+    replicas.loop().restart();
+    replicas.loop().poll_one();
+    leave.emit(boost::asio::cancellation_type::terminal);
+    ASSERT_TRUE(replicas.until([&] { return ended; }));
+    land(one);
+    EXPECT_FALSE(picked && std::holds_alternative<KeyIndex>(*picked));
+    EXPECT_EQ(health(other, a).in_flight, 0u);
+    EXPECT_EQ(health(other, a).used, 1);
+}
+
+// Emptied: the replicas tell it again what they know, so that no quota and no rest is forgotten.
+TEST_F(SharedKeysTest, AFlushedRedisIsToldAgain) {
+    KeyRules counted = limited("a", {6, KeyQuota::Per::kMonth, {}});
+    counted.max_in_flight = 2;
+    const KeyIndex a = add(counted);
+    const KeyIndex b = add(rules("b"));
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_EQ(pick_key(one, {b}), a);
+        settle(one, a);
+        ASSERT_EQ(pick_key(other, {b}), a);
+        settle(other, a);
+    }
+    other.keys->settle(*pick_key(other, {a}),
+                       KeySettlement{KeySettlement::Call::kMade, Outcome::kRateLimited,
+                                     KeyRest{KeyStatus::kQuarantined, 90s}});
+    land(other);
+    refresh(one);
+    ask({"FLUSHALL"});
+    EXPECT_EQ(why_none(one), NoKey::Why::kResting) << "one is used up, and one rests";
+    EXPECT_EQ(health(other, a).used, 6);
+    EXPECT_EQ(health(other, b).status, KeyStatus::kQuarantined);
+    EXPECT_EQ(health(other, b).until, clock.now() + 90s);
+    EXPECT_EQ(picks_alone(), 0);
+}
+
+// What was counted before the flush and what is counted since add up, whoever knew what.
+TEST_F(SharedKeysTest, CountsOfBothSidesOfAFlushAddUp) {
+    const KeyIndex a = add(limited("a", {100, KeyQuota::Per::kDay, {}}));
+    for (int i = 0; i < 5; ++i) {
+        ASSERT_EQ(pick_key(one), a);  // which the other one does not hear of
+    }
+    ASSERT_EQ(pick_key(other), a);
+    for (int i = 0; i < 4; ++i) {
+        ASSERT_EQ(pick_key(one), a);
+    }
+    ask({"FLUSHALL"});
+    ASSERT_EQ(pick_key(other), a);
+    EXPECT_EQ(health(one, a).used, 11);
+    EXPECT_EQ(health(other, a).used, 11);
+    EXPECT_EQ(health(other, a).in_flight, 11u) << "those that are open count on";
+}
+
+// A process that starts adds nothing to what Redis counts already, and gives what only it knows.
+TEST_F(SharedKeysTest, AStoreGivesWhatRedisDoesNotKnow) {
+    const KeyRules counted = limited("a", {100, KeyQuota::Per::kTotal, {}});
+    const KeyIndex a = add(counted);
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_EQ(pick_key(one), a);
+    }
+    Replica& third = start();
+    const KeyIndex same = third.keys->add(counted);
+    third.keys->restore_usage(same, {"a", WallTime{}, 2});
+    EXPECT_EQ(health(third, same).used, 3);
+    Replica& fourth = start();
+    const KeyIndex again = fourth.keys->add(counted);
+    fourth.keys->restore_usage(again, {"a", WallTime{}, 40});
+    EXPECT_EQ(health(fourth, again).used, 40);
+    EXPECT_EQ(health(one, a).used, 40);
+    ask({"FLUSHALL"});
+    EXPECT_EQ(health(one, a).used, 40);
+    EXPECT_EQ(health(third, same).used, 40);
+}
+
+// Without Redis each one goes on with what it knows, which is said once, and tells it afterwards
+// what it did meanwhile.
+TEST_F(SharedKeysTest, WhatHappensWithoutRedisIsGivenBack) {
+    const KeyIndex a = add(limited("a", {10, KeyQuota::Per::kDay, {}}));
+    const KeyIndex b = add(rules("b"));
+    ASSERT_EQ(pick_key(one, {b}), a);
+    ASSERT_EQ(pick_key(other, {b}), a);
+    settle(other, a);
+    refresh(one);
+    refresh(other);
+    lose_redis();
+    for (int i = 0; i < 2; ++i) {
+        ASSERT_EQ(pick_key(one, {b}), a);
+        ASSERT_EQ(pick_key(other, {b}), a);
+        settle(other, a);
+    }
+    ASSERT_EQ(pick_key(other, {a}), b);
+    settle(other, b, KeyRest{KeyStatus::kCooling, 50s});
+    EXPECT_EQ(one.keys->counts(0).in_flight, 3u) << "of its own";
+    EXPECT_EQ(picks_alone(), 5);
+    find_redis();
+    EXPECT_EQ(health(other, b).status, KeyStatus::kCooling);
+    EXPECT_EQ(health(one, a).used, 6);
+    EXPECT_EQ(health(one, b).status, KeyStatus::kCooling);
+    EXPECT_EQ(health(other, a).used, 6);
+    EXPECT_EQ(health(other, a).in_flight, 3u);
+    ASSERT_EQ(pick_key(one), a);
+    EXPECT_EQ(picks_alone(), 5);
+    EXPECT_EQ(replicas.lines().count(obs::Level::kWarn, "keys_not_shared"), 2u);
+    EXPECT_EQ(replicas.lines().count(obs::Level::kInfo, "keys_shared_again"), 2u);
+}
+
+// A Redis that was only out of reach still has what others did; nothing is counted twice.
+TEST_F(SharedKeysTest, AConnectionThatWasLostCountsNothingTwice) {
+    const KeyIndex a = add(limited("a", {100, KeyQuota::Per::kDay, {}}));
+    ASSERT_EQ(pick_key(one), a);
+    ASSERT_EQ(pick_key(other), a);
+    ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no"});
+    ASSERT_TRUE(replicas.until([&] { return !one.redis->is_up(); }));
+    ASSERT_EQ(pick_key(one), a);
+    settle(one, a, KeyRest{KeyStatus::kCooling, 5s});
+    ASSERT_TRUE(replicas.until([&] { return one.redis->is_up() && other.redis->is_up(); }));
+    refresh(one);
+    EXPECT_EQ(health(other, a).used, 3);
+    EXPECT_EQ(health(other, a).status, KeyStatus::kCooling);
+    EXPECT_FALSE(replicas.lines().contains("key_state_lost"));
+}
+
+// Where Redis is required nothing is spent that the others don't know of.
+TEST_F(SharedKeysTest, ARequiredRedisThatIsAwayGivesNoKey) {
+    Replica& strict = start({}, true);
+    strict.keys->add(rules("a"));
+    ASSERT_TRUE(pick_key(strict).has_value());
+    server.kill();
+    ASSERT_TRUE(replicas.until([&] { return !strict.redis->is_up(); }));
+    EXPECT_EQ(why_none(strict), NoKey::Why::kUnknown);
+    EXPECT_EQ(picks_alone(), 0);
+}
+
+TEST_F(SharedKeysTest, ScriptsThatWereForgottenAreTaughtAgain) {
+    const KeyIndex a = add(rules("a"));
+    ASSERT_EQ(pick_key(one), a);
+    ask({"SCRIPT", "FLUSH"});
+    settle(one, a);
+    EXPECT_EQ(pick_key(one), a);
+    EXPECT_EQ(health(one, a).in_flight, 1u);
+    EXPECT_EQ(picks_alone(), 0);
+}
+
+// A replica is given no key that it does not have, and takes nothing from those that have it.
+TEST_F(SharedKeysTest, KeysOfOtherReplicasAreLeftOut) {
+    const KeyIndex a = add(limited("a", {100, KeyQuota::Per::kDay, {}}));
+    std::vector<KeyIndex> more;
+    for (int i = 0; i < 3; ++i) {
+        more.push_back(
+            one.keys->add(limited("b" + std::to_string(i), {9, KeyQuota::Per::kDay, {}})));
+    }
+    for (int i = 0; i < 3; ++i) {
+        settle(one, *pick_key(one));
+    }
+    for (int i = 0; i < 4; ++i) {
+        EXPECT_EQ(pick_key(other), a);
+    }
+    for (const KeyIndex key : more) {
+        EXPECT_LE(health(one, key).used, 1);
+        EXPECT_EQ(health(one, key).in_flight, 0u);
+    }
+    EXPECT_TRUE(replicas.lines().contains("key_of_another_replica"));
+    // From when it has it too, it may use it.
+    for (const KeyIndex key : more) {
+        const KeyIndex mine = other.keys->add(
+            limited("b" + std::to_string(key - more[0]), {9, KeyQuota::Per::kDay, {}}));
+        EXPECT_EQ(pick_key(other, {a}), mine);
+    }
+}
+
+// What an operator changed at one replica holds for all as soon as that one knows of it.
+TEST_F(SharedKeysTest, AKeyThatIsDisabledOrRemovedAnywhereIsNotPicked) {
+    const KeyIndex a = add(rules("a"));
+    const KeyIndex b = add(rules("b"));
+    ASSERT_EQ(pick_key(one), a);
+    ASSERT_EQ(pick_key(other), b);
+    settle(one, a);
+    settle(other, b);
+    KeyRules off = rules("a");
+    off.state = KeyState::kDisabled;
+    one.keys->change(a, off);
+    refresh(one);
+    EXPECT_EQ(pick_key(other), b);
+    settle(other, b);
+    one.keys->remove(b);
+    refresh(one);
+    EXPECT_EQ(why_none(other), NoKey::Why::kDisabled);
+}
+
+// One round trip a pick, and one a settlement; and what Redis does for it is the same among 16,000
+// keys as among 16.
+TEST_F(SharedKeysTest, APickIsOneScriptWhateverTheNumberOfKeys) {
+    constexpr int kPicks = 20;
+    std::array<std::int64_t, 2> work{};
+    int added = 0;
+    for (std::size_t size : {std::size_t{0}, std::size_t{1}}) {
+        for (const int count = size == 0 ? 16 : 16'000; added < count; ++added) {
+            one.keys->add(rules("key" + std::to_string(added)));
+        }
+        ASSERT_TRUE(pick_key(one).has_value());
+        refresh(one);
+        const std::int64_t scripts = commands("evalsha");
+        const std::int64_t loads = commands("eval:");
+        const std::int64_t before = commands();
+        for (int i = 0; i < kPicks; ++i) {
+            ASSERT_TRUE(pick_key(one).has_value());
+        }
+        work[size] = commands() - before;
+        EXPECT_EQ(commands("evalsha") - scripts, kPicks);
+        EXPECT_EQ(commands("eval:"), loads);
+    }
+    EXPECT_EQ(work[0], work[1]);
+    EXPECT_EQ(picks_alone(), 0);
+}
+
+// State of which nobody asks any more is not kept for ever.
+TEST_F(SharedKeysTest, EverythingInRedisExpires) {
+    KeyRules member = limited("a", {100, KeyQuota::Per::kDay, {}});
+    member.account = "team";
+    const KeyIndex a = add(member);
+    add(rules("b"));
+    ASSERT_EQ(pick_key(one), a);
+    settle(one, a, KeyRest{KeyStatus::kCooling, 30s});
+    ASSERT_TRUE(pick_key(one).has_value());
+    refresh(one);
+    const io::RedisReply names = ask({"KEYS", "*"});
+    EXPECT_EQ(names.elements.size(), 7u);
+    for (const io::RedisReply& name : names.elements) {
+        EXPECT_TRUE(name.text.starts_with("sluice:keys:{")) << name.text;
+        EXPECT_GT(ask({"PTTL", name.text}).integer, 0) << name.text;
+    }
+}
+
+}  // namespace
+}  // namespace sluice::web

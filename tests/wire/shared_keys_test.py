@@ -1,0 +1,234 @@
+"""Several gateways, one Redis and ten keys, all of them processes: what one learns of a key all respect,
+whoever of them dies and whatever becomes of Redis."""
+import collections
+import concurrent.futures
+import json
+import signal
+import subprocess
+import time
+
+import pytest
+
+from wire import Redis, Sluice, until
+
+REPLICAS = 4
+KEYS = [f"shared-serper-key-{number:04}" for number in range(10)]
+SETTINGS = """
+[routing]
+fast = ["serper"]
+[keys]
+max_in_flight = {in_flight}
+[secrets]
+key = "env:SHARED_SECRETS_KEY"
+[lanes]
+total_concurrency = 512
+[lanes.fast]
+concurrency = 512
+queue_timeout_s = 2
+deadline_s = {deadline}
+[lanes.deep]
+queue_timeout_s = 2
+deadline_s = {deadline}
+"""
+
+
+@pytest.fixture
+def redis():
+    server = Redis()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def start(upstream, redis):
+    """Starts gateways that have the same keys and share `redis`; ends them when the test is over."""
+    running = []
+
+    def one(in_flight=100, deadline=10, **env):
+        settings = SETTINGS.format(in_flight=in_flight, deadline=deadline)
+        gateway = Sluice(upstream, settings, keys=False, routing=False,
+                         env={"GATEWAY_REDIS_URL": redis.url, "SERPER_API_KEYS": ",".join(KEYS),
+                              "SHARED_SECRETS_KEY": "5a" * 32, **env})
+        running.append(gateway)
+        return gateway
+    yield one
+    for gateway in running:
+        gateway.send_signal(signal.SIGCONT)
+        gateway.stop()
+
+
+def searches(gateways, count, at_once=32):
+    """So many different searches, turn by turn at each of the gateways; their statuses."""
+    searches.number += 1
+    name = f"round {searches.number}"
+    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+        answers = pool.map(lambda n: gateways[n % len(gateways)].search(f"{name} search {n}"),
+                           range(count))
+        return collections.Counter(answer.status for answer in answers)
+
+
+searches.number = 0
+
+
+def calls(upstream):
+    return [request for request in upstream.requests() if request["target"].startswith("/serper")]
+
+
+def key_of(request):
+    return next(value for name, value in request["headers"].items() if name.lower() == "x-api-key")
+
+
+def by_key(upstream):
+    return collections.Counter(key_of(request) for request in calls(upstream))
+
+
+def most_at_once(upstream, took_ms):
+    """Of each key, how many calls the upstream had at one moment, when each took `took_ms`."""
+    times = collections.defaultdict(list)
+    for request in calls(upstream):
+        times[key_of(request)].append(request["at_ms"])
+    most = {}
+    for key, begun in times.items():
+        begun.sort()
+        most[key] = max(sum(1 for at in begun if start <= at < start + took_ms) for start in begun)
+    return most
+
+
+def keys_of(gateway):
+    listed = gateway.command("keys", "list", "--json")
+    assert listed.returncode == 0, listed.stderr
+    return json.loads(listed.stdout)["keys"]
+
+
+def picks(gateways, of):
+    return sum(gateway.metric("sluice_web_key_picks_total", **{"from": of}) for gateway in gateways)
+
+
+def test_calls_are_spread_over_all_keys_by_all_replicas_together(upstream, redis, start):
+    gateways = [start() for _ in range(REPLICAS)]
+    assert searches(gateways, 2000) == {200: 2000}
+    made = by_key(upstream)
+    assert set(made) == set(KEYS) and sum(made.values()) == 2000
+    assert all(abs(count - 200) <= 20 for count in made.values()), made
+    assert picks(gateways, "shared") == 2000 and picks(gateways, "alone") == 0
+
+
+def test_no_key_carries_more_calls_than_it_may_at_the_provider(upstream, redis, start):
+    gateways = [start(in_flight=2) for _ in range(REPLICAS)]
+    upstream.control("serper", delay_ms=100)
+
+    def insist(number):
+        until(lambda: gateways[number % REPLICAS].search(f"insists {number}").status == 200)
+    with concurrent.futures.ThreadPoolExecutor(48) as pool:
+        list(pool.map(insist, range(200)))
+    assert len(calls(upstream)) == 200
+    # A call that just ended may still be on its way back when the next one is there.
+    most = most_at_once(upstream, took_ms=99)
+    assert max(most.values()) == 2, most
+    assert picks(gateways, "alone") == 0
+
+
+def test_a_rate_limited_key_rests_at_all_replicas_at_once(upstream, redis, start):
+    gateways = [start() for _ in range(REPLICAS)]
+    assert searches(gateways, 40) == {200: 40}
+    upstream.forget()
+    upstream.control("serper", fixture="ok", status=429, times=1)
+    assert gateways[0].search("which key is it").status == 200
+    limited, other = [key_of(request) for request in calls(upstream)]
+    assert limited != other
+    upstream.forget()
+    began = time.monotonic()
+    first = searches(gateways[1:], 30)
+    assert first == {200: 30}
+    assert limited not in by_key(upstream), "picked after 429, by somebody else"
+    assert time.monotonic() - began < 60, "it rests for longer than this took"
+    assert [key["status"] for key in keys_of(gateways[3])].count("cooling") == 1
+
+
+def test_reservations_of_a_replica_that_is_killed_come_back(upstream, redis, start):
+    # Those of a call come back ten seconds after the longest deadline.
+    doomed, other = start(in_flight=1, deadline=2.5), start(in_flight=1, deadline=2.5)
+    upstream.control("serper", fault="stall")
+    with concurrent.futures.ThreadPoolExecutor(len(KEYS)) as pool:
+        stalled = [pool.submit(doomed.search, f"stalls {number}") for number in range(len(KEYS))]
+        until(lambda: len(calls(upstream)) == len(KEYS))
+        doomed.stop(signal.SIGKILL)
+        assert all(future.exception() for future in stalled)
+    upstream.control("serper")
+    assert other.search("every key is busy").status != 200
+    until(lambda: other.search(f"is one back {time.monotonic()}").status == 200)
+    assert searches([other], 20, at_once=4) == {200: 20}
+    until(lambda: all(key["in_flight"] == 0 for key in keys_of(other)))
+
+
+@pytest.mark.parametrize("what", ["killed", "frozen"])
+def test_a_redis_that_goes_away_stops_nobody(upstream, redis, start, what):
+    gateways = [start() for _ in range(REPLICAS)]
+    assert searches(gateways, 40) == {200: 40}
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        served = pool.submit(searches, gateways, 400, 16)
+        redis.stop() if what == "killed" else redis.send_signal(signal.SIGSTOP)
+        assert served.result() == {200: 400}
+    until(lambda: all(gateway.get("/v1/status").json()["redis"]["state"] == "down" for gateway in gateways))
+    assert searches(gateways, 40) == {200: 40}
+    assert picks(gateways, "alone") >= 40
+    redis.start() if what == "killed" else redis.send_signal(signal.SIGCONT)
+    for gateway in gateways:
+        until(lambda: gateway.get("/v1/status").json()["redis"]["state"] == "up")
+    before = picks(gateways, "alone")
+    upstream.forget()
+    assert searches(gateways, 400) == {200: 400}
+    assert picks(gateways, "alone") == before
+    assert all(abs(count - 40) <= 8 for count in by_key(upstream).values()), by_key(upstream)
+    for gateway in gateways:
+        assert gateway.output().count('"event":"keys_not_shared"') == 1
+        assert gateway.output().count('"event":"keys_shared_again"') == 1
+
+
+def test_a_redis_that_is_emptied_is_told_again(upstream, redis, start):
+    gateways = [start() for _ in range(REPLICAS)]
+    upstream.control("serper", fixture="ok", status=403, times=1)
+    assert searches(gateways, 100) == {200: 100}
+    resting = [key["id"] for key in keys_of(gateways[1]) if key["status"] == "quarantined"]
+    assert len(resting) == 1
+    redis.command("FLUSHALL")
+    redis.command("SCRIPT", "FLUSH")
+    upstream.forget()
+    assert searches(gateways, 200) == {200: 200}
+    assert len(by_key(upstream)) == len(KEYS) - 1, "the one that was refused is not forgotten"
+    assert [key["id"] for key in keys_of(gateways[2]) if key["status"] == "quarantined"] == resting
+    used = {key["id"]: key["used"] for key in keys_of(gateways[0])}
+    assert 300 <= sum(used.values()) <= 310, "counted as before, and what was under way at most twice"
+    assert picks(gateways, "alone") == 0
+
+
+def test_a_slow_redis_delays_and_does_not_harm(upstream, redis, start):
+    gateways = [start() for _ in range(2)]
+    assert searches(gateways, 10) == {200: 10}
+    slow = subprocess.Popen(["/usr/bin/python3", "-c", SLOW.format(port=redis.port)])
+    try:
+        assert searches(gateways, 40, at_once=8) == {200: 40}
+    finally:
+        slow.kill()
+        slow.wait()
+    assert len(by_key(upstream)) == len(KEYS)
+    assert all("redis_unavailable" not in gateway.output() for gateway in gateways)
+
+
+# Whatever Redis is asked waits for up to 100 ms.
+SLOW = """
+import socket
+with socket.create_connection(("127.0.0.1", {port})) as redis:
+    while True:
+        redis.sendall(b"DEBUG SLEEP 0.1\r\n")
+        redis.recv(100)
+"""
+
+
+def test_nothing_of_a_key_but_its_id_is_in_redis(upstream, redis, start):
+    gateway = start()
+    assert searches([gateway], 20) == {200: 20}
+    for name in redis.command("KEYS", "sluice:keys:*").splitlines():
+        kind = redis.command("TYPE", name)
+        shown = redis.command("HGETALL", name) if kind == "hash" else redis.command("ZRANGE", name, 0, -1)
+        assert all(key not in shown for key in KEYS)
