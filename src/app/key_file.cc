@@ -96,7 +96,7 @@ Result<Secret> configured_secrets_key(const std::string& setting, const Environm
 }
 
 Result<Secret> own_secrets_key(const std::string& data_dir, bool keys_need_one,
-                               const Environment& environment, Random& random) {
+                               const Environment& environment, Random& random, StoreUse use) {
     const std::string path = secrets_key_path(data_dir);
     Result<Secret> text = read_secrets_file(path, environment);
     if (text.ok() || text.error().code != Code::kNotFound) {
@@ -107,6 +107,9 @@ Result<Secret> own_secrets_key(const std::string& data_dir, bool keys_need_one,
                        keys_path(data_dir) + " holds keys that were encrypted with " + path +
                            ", which is not there; put it back, or move " + keys_path(data_dir) +
                            " away to begin without those keys");
+    }
+    if (use == StoreUse::kRead) {
+        return web::make_secrets_key(random);
     }
     TRY_STATUS(make_secrets_file(path, random));
     return read_secrets_file(path, environment);
@@ -135,15 +138,20 @@ std::optional<std::string> exposed_secrets_file(const Config& config) {
 }
 
 Result<KeyFile> open_key_file(const Config& config, const Environment& environment,
-                              const Clock& clock, Random& random, obs::Metrics& metrics) {
+                              const Clock& clock, Random& random, obs::Metrics& metrics,
+                              StoreUse use) {
     const std::string dir = state_dir(config);
     io::SqliteOptions options;
     options.synchronous = io::SqliteOptions::Synchronous::kFull;
-    TRY(auto connection, io::SqliteConnection::open(keys_path(dir), web::key_schema(), options));
+    TRY(auto connection, open_store(keys_path(dir), web::key_schema(), use, options));
     TRY(const bool keys_need_one, web::has_vault(connection));
+    if (use == StoreUse::kRead && !keys_need_one) {
+        // Nothing is in it, and it can't be told which secrets key it belongs to.
+        TRY(connection, io::SqliteConnection::open_in_memory(web::key_schema()));
+    }
     const std::string& setting = config.secrets.key;
     TRY(const Secret text, setting.empty()
-                               ? own_secrets_key(dir, keys_need_one, environment, random)
+                               ? own_secrets_key(dir, keys_need_one, environment, random, use)
                                : configured_secrets_key(setting, environment));
     auto vault = web::KeyVault::from_text(text.reveal());
     if (!vault.ok()) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "app/config.h"
+#include "app/stores.h"
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/random.h"
@@ -31,12 +32,14 @@ struct KeyFile {
 // The file that holds the secrets key, if others than its owner can read or write it.
 std::optional<std::string> exposed_secrets_file(const Config& config);
 
-// Opens the file, or makes it. In a data directory without keys a secrets key is made, too (mode
+// Opens the file, or makes it; StoreUse::kRead makes nothing, neither it nor a secrets key. In a
+// data directory without keys a secrets key is made, too (mode
 // 0600, once, whoever comes first), if none is configured. References outlive the result. Errors:
 // kInvalidRequest when the configured secrets key can't be used; kConflict when the one that the
 // stored keys need is missing; kUnavailable. That it is the right one is unlock()'s to find out.
 Result<KeyFile> open_key_file(const Config& config, const Environment& environment,
-                              const Clock& clock, Random& random, obs::Metrics& metrics);
+                              const Clock& clock, Random& random, obs::Metrics& metrics,
+                              StoreUse use);
 
 // Keys from the environment as the store takes them. kInvalidRequest, with the provider's name,
 // when one is no key.

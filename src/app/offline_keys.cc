@@ -5,6 +5,7 @@
 #include "access/sqlite_spend_store.h"
 #include "access/tokens.h"
 #include "app/key_file.h"
+#include "app/private_loop.h"
 #include "app/wire.h"
 #include "base/clock.h"
 #include "base/random.h"
@@ -24,11 +25,6 @@
 #include "web/provider.h"
 #include "web/provider_state.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
-
-#include <exception>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -57,7 +53,7 @@ struct OfflineKeys::Parts {
         : sink(obs::make_stderr_sink()),
           log(clock, *sink, obs::Level::kError),
           web_config(std::make_shared<const web::WebConfig>(config.web)),
-          http(loop.get_executor(), config.upstream, clock, log, metrics),
+          http(loop.executor(), config.upstream, clock, log, metrics),
           egress(clock, log, metrics),
           pool(std::make_shared<web::MemoryKeyRuntime>(clock, config.web.keys.runtime)),
           providers(config.web.circuit, log, metrics),
@@ -65,37 +61,15 @@ struct OfflineKeys::Parts {
         egress.configure(config.web.egress, config.web.egress_users());
     }
 
-    Status open_spending(const Config& config);
+    Status open_spending(const Config& config, StoreUse use);
     Status load_spending();
-
-    // Runs `task` to its end on this thread. What it leaves to be done later is not waited for.
-    void run(Task<void> task) {
-        bool ended = false;
-        std::exception_ptr error;
-        boost::asio::co_spawn(loop, std::move(task), [&](const std::exception_ptr& e) {
-            ended = true;
-            error = e;
-        });
-        loop.restart();
-        while (!ended && loop.run_one() > 0) {
-        }
-        if (error) {
-            std::rethrow_exception(error);
-        }
-    }
-    template <class T>
-    T run(Task<T> task) {
-        std::optional<T> result;
-        run(store_result(std::move(task), result));
-        return std::move(*result);
-    }
 
     SystemClock clock;
     SystemRandom random;
     std::unique_ptr<obs::LogSink> sink;
     obs::Log log;
     obs::Metrics metrics;
-    boost::asio::io_context loop{1};
+    PrivateLoop loop;
     std::shared_ptr<const web::WebConfig> web_config;
     io::CurlHttpClient http;
     io::EgressRouter egress;
@@ -116,14 +90,13 @@ struct OfflineKeys::Parts {
 };
 
 // A trial costs what any call costs: it is held against the budgets and written down.
-Status OfflineKeys::Parts::open_spending(const Config& config) {
-    TRY(auto connection,
-        io::SqliteConnection::open(usage_path(state_dir(config)), access::spend_schema()));
+Status OfflineKeys::Parts::open_spending(const Config& config, StoreUse use) {
+    TRY(auto connection, open_store(usage_path(state_dir(config)), access::spend_schema(), use));
     usage_file = std::make_unique<io::SqliteStore>("usage", std::move(connection), metrics);
     spend_store = std::make_unique<access::SqliteSpendStore>(*usage_file, *usage_file);
     const std::vector<std::string_view> names = web::provider_names();
     budgets = std::make_unique<access::Budgets>(
-        loop.get_executor(), config.budgets, std::vector<std::string>(names.begin(), names.end()),
+        loop.executor(), config.budgets, std::vector<std::string>(names.begin(), names.end()),
         *spend_store, clock, log, metrics);
     return {};
 }
@@ -131,27 +104,29 @@ Status OfflineKeys::Parts::open_spending(const Config& config) {
 // Only for a trial. `doctor` looks at keys beside a running gateway, which the figures belong to.
 Status OfflineKeys::Parts::load_spending() {
     if (!spending_is_loaded) {
-        TRY_STATUS(run(budgets->load()));
+        TRY_STATUS(loop.run(budgets->load()));
         spending_is_loaded = true;
     }
     return {};
 }
 
 Result<std::unique_ptr<OfflineKeys>> OfflineKeys::open(const Config& config,
-                                                       const Environment& environment) {
-    TRY_STATUS(prepare_data_dir(config.data_dir));
+                                                       const Environment& environment,
+                                                       StoreUse use) {
+    TRY_STATUS(use == StoreUse::kRead ? require_data_dir(config.data_dir)
+                                      : prepare_data_dir(config.data_dir));
     auto parts = std::make_unique<Parts>(config);
     TRY(parts->file,
-        open_key_file(config, environment, parts->clock, parts->random, parts->metrics));
-    TRY_STATUS(parts->run(parts->file.store->unlock()));
+        open_key_file(config, environment, parts->clock, parts->random, parts->metrics, use));
+    TRY_STATUS(parts->loop.run(parts->file.store->unlock()));
     parts->watch = std::make_unique<web::KeyWatch>(*parts->file.store, parts->pool, parts->clock,
                                                    parts->log, parts->metrics);
-    TRY_STATUS(parts->run(parts->watch->refresh()));
-    TRY_STATUS(parts->open_spending(config));
+    TRY_STATUS(parts->loop.run(parts->watch->refresh()));
+    TRY_STATUS(parts->open_spending(config, use));
     parts->trial = std::make_unique<web::KeyTrial>(
         parts->pool, *parts->budgets, parts->providers, parts->http, parts->egress, parts->clock,
         [settings = parts->web_config] { return settings; });
-    parts->admin = std::make_unique<web::KeyAdmin>(parts->loop.get_executor(), *parts->file.store,
+    parts->admin = std::make_unique<web::KeyAdmin>(parts->loop.executor(), *parts->file.store,
                                                    *parts->watch, parts->pool, *parts->trial);
     parts->door = std::make_unique<surface::KeysDoor>(*parts->admin, parts->access, parts->clock);
     parts->router =
@@ -162,7 +137,7 @@ Result<std::unique_ptr<OfflineKeys>> OfflineKeys::open(const Config& config,
 OfflineKeys::OfflineKeys(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 OfflineKeys::~OfflineKeys() {
     if (parts_->spending_is_loaded) {
-        parts_->run(parts_->budgets->stop());
+        parts_->loop.run(parts_->budgets->stop());
     }
 }
 
@@ -182,7 +157,7 @@ ServerAnswer OfflineKeys::answer(const ServerCall& call) {
     }
     io::HttpReply reply = parts_->router->handle(request);
     if (auto* task = std::get_if<Task<io::HttpResponse>>(&reply)) {
-        reply = parts_->run(std::move(*task));
+        reply = parts_->loop.run(std::move(*task));
     }
     const auto& response = std::get<io::HttpResponse>(reply);
     return {response.status, response.lead};

@@ -4,6 +4,7 @@
 
 #include "app/config.h"
 #include "app/server_call.h"
+#include "app/stores.h"
 #include "base/environment.h"
 #include "base/result.h"
 
@@ -15,9 +16,10 @@ namespace sluice::app {
 // Belongs to one thread.
 class OfflineKeys {
  public:
-    // Errors as open_key_file() and web::KeyStore::unlock() have them. `environment` outlives it.
+    // Errors as open_key_file(), the functions of app/stores.h and web::KeyStore::unlock() have
+    // them. `environment` outlives it. StoreUse::kRead is for lists only.
     static Result<std::unique_ptr<OfflineKeys>> open(const Config& config,
-                                                     const Environment& environment);
+                                                     const Environment& environment, StoreUse use);
     ~OfflineKeys();
 
     // What a gateway would answer over its admin socket. Of `call` the method, the target and the

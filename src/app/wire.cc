@@ -248,7 +248,7 @@ Status Gateway::Parts::open_stores() {
         io::SqliteConnection::open(usage_path(state_dir(config)), access::spend_schema()));
     usage_reports = std::make_unique<io::SqliteStore>("usage_reports", std::move(reports), metrics);
     spend_store = std::make_unique<access::SqliteSpendStore>(*usage_file, *usage_reports);
-    TRY(key_file, open_key_file(config, environment, clock, random, metrics));
+    TRY(key_file, open_key_file(config, environment, clock, random, metrics, StoreUse::kChange));
     if (const auto path = exposed_secrets_file(config)) {
         log.warn("secrets_key_open_to_others", {{"path", *path}, {"mend", "chmod 600"}});
     }

@@ -23,6 +23,10 @@ constexpr const char* kConfiguration =
     "PRAGMA foreign_keys = ON;"
     "PRAGMA trusted_schema = OFF;";
 
+constexpr const char* kReadingConfiguration =
+    "PRAGMA query_only = ON;"
+    "PRAGMA trusted_schema = OFF;";
+
 struct TextHash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const {
@@ -308,6 +312,43 @@ SqliteConnection::~SqliteConnection() = default;
 Result<SqliteConnection> SqliteConnection::open(const std::string& path, SqliteSchema schema,
                                                 const SqliteOptions& options) {
     TRY_STATUS(ensure_private_file(path));
+    TRY(auto connection, open_existing(path));
+    if (sqlite3_db_readonly(connection.handle_->database, "main") != 0) {
+        return error_from(SQLITE_READONLY, path, {});
+    }
+    TRY_STATUS(connection.configure(options));
+    TRY_STATUS(connection.migrate(schema));
+    sqlite3_busy_timeout(connection.handle_->database,
+                         static_cast<int>(options.busy_timeout.count()));
+    return connection;
+}
+
+// Without SQLITE_OPEN_READONLY: such a connection can't open a file in WAL mode that nobody else
+// has open, unless it leaves files beside it. SQLite itself falls back to reading only where it has
+// to.
+Result<SqliteConnection> SqliteConnection::open_to_read(const std::string& path,
+                                                        SqliteSchema schema,
+                                                        const SqliteOptions& options) {
+    struct stat found{};
+    if (::stat(path.c_str(), &found) != 0 && errno == ENOENT) {
+        return open_in_memory(schema);
+    }
+    TRY(auto connection, open_existing(path));
+    sqlite3* database = connection.handle_->database;
+    sqlite3_busy_timeout(database, static_cast<int>(options.busy_timeout.count()));
+    sqlite3_db_config(database, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+    TRY_STATUS(connection.execute(kReadingConfiguration));
+    TRY_STATUS(connection.require_version(schema));
+    return connection;
+}
+
+Result<SqliteConnection> SqliteConnection::open_in_memory(SqliteSchema schema) {
+    TRY(auto connection, open_existing(":memory:"));
+    TRY_STATUS(connection.migrate(schema));
+    return connection;
+}
+
+Result<SqliteConnection> SqliteConnection::open_existing(const std::string& path) {
     auto handle = std::make_unique<detail::SqliteHandle>();
     handle->path = path;
     // One thread at a time uses a connection, so SQLite's own mutexes would only cost.
@@ -316,15 +357,7 @@ Result<SqliteConnection> SqliteConnection::open(const std::string& path, SqliteS
     if (opened != SQLITE_OK) {
         return error_from(opened, path, sqlite3_errstr(opened));
     }
-    if (sqlite3_db_readonly(handle->database, "main") != 0) {
-        return error_from(SQLITE_READONLY, path, {});
-    }
-    SqliteConnection connection(std::move(handle));
-    TRY_STATUS(connection.configure(options));
-    TRY_STATUS(connection.migrate(schema));
-    sqlite3_busy_timeout(connection.handle_->database,
-                         static_cast<int>(options.busy_timeout.count()));
-    return connection;
+    return SqliteConnection(std::move(handle));
 }
 
 Status SqliteConnection::configure(const SqliteOptions& options) {
@@ -363,6 +396,20 @@ Status SqliteConnection::switch_to_wal() {
         }
         sqlite3_sleep(static_cast<int>(kWalRetryDelay.count()));
     }
+}
+
+Status SqliteConnection::require_version(SqliteSchema schema) {
+    const auto known = static_cast<std::int64_t>(schema.size());
+    TRY(const std::int64_t version, integer("PRAGMA user_version"));
+    if (version == known) {
+        return {};
+    }
+    const bool is_older = version >= 0 && version < known;
+    return gateway_error(Code::kConflict,
+                         "database " + path() + " has schema version " + std::to_string(version) +
+                             ", this program reads version " + std::to_string(known) + ": " +
+                             (is_older ? "`sluice serve` of this version brings it up to date"
+                                       : "use the newer program, or restore a backup"));
 }
 
 Status SqliteConnection::migrate(SqliteSchema schema) {

@@ -136,6 +136,14 @@ class SqliteConnection {
     static Result<SqliteConnection> open(const std::string& path, SqliteSchema schema,
                                          const SqliteOptions& options = {});
 
+    // The same file, to be looked at beside whoever uses it: nothing is made or migrated, and every
+    // change is refused. A file that is not there reads as an empty one; one of any other schema
+    // version is kConflict, with both versions.
+    static Result<SqliteConnection> open_to_read(const std::string& path, SqliteSchema schema,
+                                                 const SqliteOptions& options = {});
+    // Gone with the connection.
+    static Result<SqliteConnection> open_in_memory(SqliteSchema schema);
+
     SqliteConnection(SqliteConnection&&) noexcept;
     SqliteConnection& operator=(SqliteConnection&&) noexcept;
     ~SqliteConnection();
@@ -163,9 +171,11 @@ class SqliteConnection {
 
  private:
     explicit SqliteConnection(std::unique_ptr<detail::SqliteHandle> handle);
+    static Result<SqliteConnection> open_existing(const std::string& path);
     Status configure(const SqliteOptions& options);
     Status switch_to_wal();
     Status migrate(SqliteSchema schema);
+    Status require_version(SqliteSchema schema);
 
     std::unique_ptr<detail::SqliteHandle> handle_;
 };

@@ -328,24 +328,38 @@ Result<KeySet> load_in_transaction(SqliteConnection& db, const KeyVault& vault,
     return set;
 }
 
-// The first to come says which secrets key this file belongs to; all others have to have the same.
-Status unlock_in_transaction(SqliteConnection& db, const KeyVault& vault, Random& random) {
-    TRY(auto transaction, db.begin(SqliteTransaction::Mode::kImmediate));
+// Whether the file belongs to a secrets key already; an error when that is another one.
+Result<bool> belongs_to(SqliteConnection& db, const KeyVault& vault) {
     TRY(auto rows, db.query("SELECT key_id, check_value FROM key_vault"));
     TRY(const bool known, rows.next());
+    if (!known) {
+        return false;
+    }
+    const std::string theirs(rows.text(0));
+    if (theirs == vault.key_id() && vault.open(rows.blob(1), kCheckPurpose).ok()) {
+        return true;
+    }
+    return Error{Code::kConflict,
+                 Blame::kCaller,
+                 db.path() + ": the keys in it were encrypted with the secrets key " + theirs +
+                     ", and this one is " + vault.key_id() +
+                     "; give the right one (setting secrets.key), or move the file away to "
+                     "begin without those keys",
+                 {}};
+}
+
+// The first to come says which secrets key this file belongs to; all others have to have the same,
+// and only look.
+Status unlock_file(SqliteConnection& db, const KeyVault& vault, Random& random) {
+    TRY(bool known, belongs_to(db, vault));
     if (known) {
-        const std::string theirs(rows.text(0));
-        const bool opens = vault.open(rows.blob(1), kCheckPurpose).ok();
-        if (theirs == vault.key_id() && opens) {
-            return {};
-        }
-        return Error{Code::kConflict,
-                     Blame::kCaller,
-                     db.path() + ": the keys in it were encrypted with the secrets key " + theirs +
-                         ", and this one is " + vault.key_id() +
-                         "; give the right one (setting secrets.key), or move the file away to "
-                         "begin without those keys",
-                     {}};
+        return {};
+    }
+    TRY(auto transaction, db.begin(SqliteTransaction::Mode::kImmediate));
+    // Again under the write lock: somebody else may have been first in between.
+    TRY(known, belongs_to(db, vault));
+    if (known) {
+        return {};
     }
     const std::string check = vault.seal(Secret(std::string(kCheckText)), kCheckPurpose, random);
     TRY_STATUS(
@@ -382,7 +396,7 @@ SqliteKeyStore::SqliteKeyStore(io::SqliteStore& store, KeyVault vault, const Clo
 
 Task<Status> SqliteKeyStore::unlock() {
     auto work = [vault = vault_, random = &random_](SqliteConnection& db) {
-        return unlock_in_transaction(db, *vault, *random);
+        return unlock_file(db, *vault, *random);
     };
     co_return co_await store_.run(std::move(work));
 }

@@ -45,6 +45,7 @@ OUTPUT_LOST = [["version"], ["version", "--json"], ["--help"], ["check"], ["usag
 
 @pytest.mark.parametrize("args", OUTPUT_LOST, ids=" ".join)
 def test_lost_output_is_no_success(tmp_path, args):
+    (tmp_path / "sluice-data").mkdir(mode=0o700)
     with open("/dev/full", "w") as full:
         ended = subprocess.run([SLUICE, *args], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, timeout=TIMEOUT_S)
     assert ended.returncode == 1 and "could not be written" in ended.stderr
@@ -64,7 +65,7 @@ def test_a_token_that_nobody_saw_is_revoked(tmp_path, flags):
 
 
 def test_days_beyond_the_nanoseconds_are_written_as_they_are(tmp_path):
-    result = run("usage", "--since", "0001-01-01", "--until", "9999-12-31", cwd=tmp_path)
+    result = run("usage", "--data-dir", tmp_path, "--since", "0001-01-01", "--until", "9999-12-31")
     assert result.returncode == 0 and "from 0001-01-01 to 9999-12-31" in result.stdout
 
 

@@ -139,8 +139,20 @@ def test_a_check_may_try_every_key(data_dir, upstream, with_gateway):
         results = [key["result"] for key in json.loads(tried.stdout)["probe"]]
         assert results == ["invalid", "valid", "valid"] and tried.returncode == 1, tried.stdout + tried.stderr
         broke = probe(data_dir, env=env)
-        assert broke.returncode == 1 and len(re.findall("not_tried.*budgets.providers.serper.calls_day", broke.stdout)) == 3
+        assert broke.returncode == 0, "what was not tried did not prove bad"
+        assert len(re.findall("not_tried.*budgets.providers.serper.calls_day", broke.stdout)) == 3
         assert SECRET not in tried.stdout + tried.stderr + broke.stdout + broke.stderr
+
+
+def test_a_check_waits_for_its_turn_beyond_ten_keys(data_dir, upstream):
+    """A gateway tries ten keys in a row and then one at a time; that is waited for."""
+    with gateway(data_dir, upstream):
+        for number in range(11):
+            assert command(data_dir, "add", "serper", stdin=f"{SECRET}-{number}").returncode == 0
+        tried = probe(data_dir, "--json")
+        assert re.search(r"10 of 11 tried; the next one in \d+ s", tried.stderr), tried.stderr
+        assert [key["result"] for key in json.loads(tried.stdout)["probe"]] == ["valid"] * 11
+        assert tried.returncode == 0
 
 
 def test_a_check_of_good_keys(data_dir, upstream):

@@ -2,8 +2,8 @@
 // from? With --probe also: does each key work?
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
-#include "app/key_probe.h"
-#include "app/keys_api.h"
+#include "app/commands/key_probe.h"
+#include "app/commands/keys_api.h"
 #include "base/config_render.h"
 #include "base/json.h"
 
@@ -72,7 +72,12 @@ void print_settings(const LoadedConfig& loaded, const Environment& environment) 
 
 // Of a configuration that is right. What it will cost is said first, on stderr.
 int check_keys(const LoadedConfig& loaded, const Environment& environment, bool as_json) {
-    auto api = KeysApi::connect(loaded.config, environment);
+    if (const Status there = require_data_dir(loaded.config.data_dir); !there.ok()) {
+        print_error(there.error().message);
+        return 1;
+    }
+    // A trial is paid for, which is written down.
+    auto api = KeysApi::connect(loaded.config, environment, StoreUse::kChange);
     if (!api.ok()) {
         print_error(api.error().message);
         return 1;
@@ -90,9 +95,7 @@ int check_keys(const LoadedConfig& loaded, const Environment& environment, bool 
         print_settings(loaded, environment);
         print("\n" + probe_table(*keys));
     }
-    return std::all_of(keys->begin(), keys->end(), [](const auto& key) { return key.is_good(); })
-               ? 0
-               : 1;
+    return std::ranges::any_of(*keys, &ProbedKey::is_bad) ? 1 : 0;
 }
 
 int check(const ConfigOptions& options, bool with_probe, bool as_json) {
@@ -128,7 +131,8 @@ void add_check(CLI::App& app, std::function<int()>& chosen) {
                       "also try every key with one call, which its provider charges for");
     const auto as_json = add_json_flag(*command);
     command->footer(
-        "Exit code 0: right; 1: a key that was tried did not prove good; 2: each mistake is told "
+        "Exit code 0: right; 1: a key proved bad, or the keys could not be had; 2: each mistake is "
+        "told "
         "with file, line and key.\n"
         "Example: sluice check --config sluice.toml");
     command->callback([&chosen, options, with_probe, as_json] {

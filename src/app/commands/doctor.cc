@@ -6,7 +6,9 @@
 #include "app/egress_probe.h"
 #include "app/key_file.h"
 #include "app/offline_keys.h"
+#include "app/private_loop.h"
 #include "app/server_call.h"
+#include "app/stores.h"
 #include "app/wire.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -17,8 +19,6 @@
 #include "web/provider.h"
 
 #include <CLI/CLI.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -56,7 +56,7 @@ std::string_view word(Finding finding) {
 
 Check check_data_dir(const std::string& data_dir) {
     namespace fs = std::filesystem;
-    const Status ready = prepare_data_dir(data_dir);
+    const Status ready = require_data_dir(data_dir);
     if (!ready.ok()) {
         return {"data directory", Finding::kBad, ready.error().message};
     }
@@ -75,7 +75,7 @@ Check check_data_dir(const std::string& data_dir) {
 }
 
 Check check_tokens(const std::string& data_dir) {
-    auto connection = io::SqliteConnection::open(tokens_path(data_dir), access::token_schema());
+    auto connection = open_store(tokens_path(data_dir), access::token_schema(), StoreUse::kRead);
     if (!connection.ok()) {
         return {"token store", Finding::kBad, connection.error().message};
     }
@@ -86,7 +86,7 @@ Check check_tokens(const std::string& data_dir) {
 
 // The store opens with the secrets key that is there, and holds a key.
 Check check_keys(const Config& config, const Environment& environment) {
-    auto keys = OfflineKeys::open(config, environment);
+    auto keys = OfflineKeys::open(config, environment, StoreUse::kRead);
     if (!keys.ok()) {
         return {"provider keys", Finding::kBad, keys.error().message};
     }
@@ -150,6 +150,9 @@ Check check_gateway(const std::string& data_dir) {
     call.target = "/readyz";
     call.timeout = Millis(3'000);
     const Result<ServerAnswer> answer = call_server(call);
+    if (!answer.ok() && answer.error().code != Code::kNotFound) {
+        return {"gateway", Finding::kBad, answer.error().message};
+    }
     if (!answer.ok()) {
         return {"gateway", Finding::kHint,
                 "none is running with this data directory; `sluice serve` starts one"};
@@ -189,21 +192,18 @@ Check check_redis(const Config& config) {
         }
         tls = *std::move(loaded);
     }
-    boost::asio::io_context loop(1);
+    PrivateLoop loop;
     SystemClock clock;
     SystemRandom random;
     NoSink sink;
     const obs::Log log(clock, sink, obs::Level::kError);
     obs::Metrics metrics;
-    io::RedisClient redis(loop.get_executor(), config.redis, std::move(tls), clock, random, log,
+    io::RedisClient redis(loop.executor(), config.redis, std::move(tls), clock, random, log,
                           metrics);
-    std::optional<Status> answered;
-    boost::asio::co_spawn(loop, store_result(try_redis(redis), answered),
-                          [](const std::exception_ptr&) {});
-    loop.run();
-    if (!answered || !answered->ok()) {
+    const Status answered = loop.run(try_redis(redis));
+    if (!answered.ok()) {
         return {"redis", config.redis.required ? Finding::kBad : Finding::kHint,
-                answered ? answered->error().message : "could not be tried"};
+                answered.error().message};
     }
     return {"redis", Finding::kGood, redis.view().server + " answers"};
 }

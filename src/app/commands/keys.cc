@@ -2,7 +2,7 @@
 // running gateway, or over the store of the data directory where none runs.
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
-#include "app/keys_api.h"
+#include "app/commands/keys_api.h"
 #include "base/json.h"
 #include "base/text.h"
 #include "web/provider.h"
@@ -306,14 +306,14 @@ int test(KeysApi& api, const std::string& id, bool as_json) {
     return result == "valid" ? 0 : 1;
 }
 
-int with_api(const ConfigOptions& options,
+int with_api(const ConfigOptions& options, StoreUse use,
              const std::function<int(KeysApi&, const Environment&)>& work) {
     const SystemEnvironment environment;
     const auto loaded = load_or_explain(options, environment);
     if (!loaded) {
         return 2;
     }
-    auto api = KeysApi::connect(loaded->config, environment);
+    auto api = KeysApi::connect(loaded->config, environment, use);
     if (!api.ok()) {
         print_error(api.error().message);
         return 1;
@@ -346,9 +346,10 @@ void add_add_command(CLI::App& keys, std::function<int()>& chosen) {
         "  sluice keys add tavily --secret-env TAVILY_KEY --quota 1000/month");
     command->callback([&chosen, config, options, as_json] {
         chosen = [=] {
-            return with_api(*config, [&](KeysApi& api, const Environment& environment) {
-                return add(api, *options, environment, *as_json);
-            });
+            return with_api(*config, StoreUse::kChange,
+                            [&](KeysApi& api, const Environment& environment) {
+                                return add(api, *options, environment, *as_json);
+                            });
         };
     });
 }
@@ -376,7 +377,7 @@ void add_set_command(CLI::App& keys, std::function<int()>& chosen) {
         "Example: sluice keys set ID --weight 3 --quota 1000/month");
     command->callback([&chosen, config, options, as_json] {
         chosen = [=] {
-            return with_api(*config, [&](KeysApi& api, const Environment&) {
+            return with_api(*config, StoreUse::kChange, [&](KeysApi& api, const Environment&) {
                 return set(api, *options, *as_json);
             });
         };
@@ -394,7 +395,7 @@ void add_key_command(CLI::App& keys, std::function<int()>& chosen, const std::st
     const auto as_json = add_json_flag(*command);
     command->callback([&chosen, config, id, as_json, work] {
         chosen = [=] {
-            return with_api(*config, [&](KeysApi& api, const Environment&) {
+            return with_api(*config, StoreUse::kChange, [&](KeysApi& api, const Environment&) {
                 return work(api, *id, *as_json);
             });
         };
@@ -412,7 +413,7 @@ void add_keys(CLI::App& app, std::function<int()>& chosen) {
     const auto as_json = add_json_flag(*list_command);
     list_command->callback([&chosen, config, as_json] {
         chosen = [=] {
-            return with_api(*config,
+            return with_api(*config, StoreUse::kRead,
                             [&](KeysApi& api, const Environment&) { return list(api, *as_json); });
         };
     });

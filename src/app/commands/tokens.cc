@@ -4,6 +4,8 @@
 #include "access/token_store.h"
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
+#include "app/private_loop.h"
+#include "app/stores.h"
 #include "app/wire.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -13,13 +15,10 @@
 #include "obs/metrics.h"
 
 #include <CLI/CLI.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 
 #include <array>
 #include <charconv>
 #include <chrono>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -42,26 +41,16 @@ struct AddOptions {
 // The store of the configured data directory, for one command.
 class OpenStore {
  public:
-    static Result<std::unique_ptr<OpenStore>> open(const std::string& data_dir) {
-        TRY_STATUS(prepare_data_dir(data_dir));
-        TRY(auto connection,
-            io::SqliteConnection::open(tokens_path(data_dir), access::token_schema()));
+    static Result<std::unique_ptr<OpenStore>> open(const std::string& data_dir, StoreUse use) {
+        TRY_STATUS(use == StoreUse::kRead ? require_data_dir(data_dir)
+                                          : prepare_data_dir(data_dir));
+        TRY(auto connection, open_store(tokens_path(data_dir), access::token_schema(), use));
         return std::unique_ptr<OpenStore>(new OpenStore(std::move(connection)));
     }
 
-    // Runs one call on the store to its end.
     template <class T>
     Result<T> run(Task<Result<T>> task) {
-        std::optional<Result<T>> result;
-        std::exception_ptr error;
-        boost::asio::co_spawn(loop_, store_result(std::move(task), result),
-                              [&error](const std::exception_ptr& e) { error = e; });
-        loop_.run();
-        loop_.restart();
-        if (error) {
-            std::rethrow_exception(error);
-        }
-        return std::move(*result);
+        return loop_.run(std::move(task));
     }
 
     access::TokenStore& tokens() { return tokens_; }
@@ -73,7 +62,7 @@ class OpenStore {
     SystemClock clock_;
     SystemRandom random_;
     obs::Metrics metrics_;
-    boost::asio::io_context loop_{1};
+    PrivateLoop loop_;
     io::SqliteStore file_;
     access::SqliteTokenStore tokens_;
 };
@@ -252,13 +241,14 @@ int revoke(OpenStore& store, const std::string& id, bool as_json) {
     return 0;
 }
 
-int with_store(const ConfigOptions& options, const std::function<int(OpenStore&)>& work) {
+int with_store(const ConfigOptions& options, StoreUse use,
+               const std::function<int(OpenStore&)>& work) {
     const SystemEnvironment environment;
     const auto loaded = load_or_explain(options, environment);
     if (!loaded) {
         return 2;
     }
-    auto store = OpenStore::open(loaded->config.data_dir);
+    auto store = OpenStore::open(loaded->config.data_dir, use);
     if (!store.ok()) {
         print_error(store.error().message);
         return 1;
@@ -298,7 +288,7 @@ void add_tokens(CLI::App& app, std::function<int()>& chosen) {
         "Example: sluice tokens add --label crawler --scopes search --expires-in 90d");
     add_command->callback([&chosen, add_config, options, add_json] {
         chosen = [=] {
-            return with_store(*add_config,
+            return with_store(*add_config, StoreUse::kChange,
                               [&](OpenStore& s) { return add(s, *options, *add_json); });
         };
     });
@@ -308,7 +298,8 @@ void add_tokens(CLI::App& app, std::function<int()>& chosen) {
     const auto list_json = add_json_flag(*list_command);
     list_command->callback([&chosen, list_config, list_json] {
         chosen = [=] {
-            return with_store(*list_config, [&](OpenStore& s) { return list(s, *list_json); });
+            return with_store(*list_config, StoreUse::kRead,
+                              [&](OpenStore& s) { return list(s, *list_json); });
         };
     });
 
@@ -319,7 +310,7 @@ void add_tokens(CLI::App& app, std::function<int()>& chosen) {
     const auto revoke_json = add_json_flag(*revoke_command);
     revoke_command->callback([&chosen, revoke_config, id, revoke_json] {
         chosen = [=] {
-            return with_store(*revoke_config,
+            return with_store(*revoke_config, StoreUse::kChange,
                               [&](OpenStore& s) { return revoke(s, *id, *revoke_json); });
         };
     });

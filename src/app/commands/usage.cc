@@ -4,7 +4,9 @@
 #include "access/sqlite_spend_store.h"
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
+#include "app/private_loop.h"
 #include "app/server_call.h"
+#include "app/stores.h"
 #include "app/wire.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -12,13 +14,9 @@
 #include "obs/metrics.h"
 
 #include <CLI/CLI.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 
 #include <algorithm>
 #include <array>
-#include <exception>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,27 +50,18 @@ struct UsageOptions {
 };
 
 // The report as JSON, read from the file. A file that is not there has nothing to tell.
-Result<std::string> read_file(const std::string& path, const std::string& query) {
+Result<std::string> read_file(const Config& config, const std::string& query) {
     const UtcDay today = utc_day(SystemClock().wall_now());
     TRY(surface::UsageRequest request, surface::parse_usage_query(query, today));
     TRY_STATUS(surface::complete_usage(request));
-    if (!std::filesystem::exists(path)) {
-        return surface::render_usage(request, access::Usage());
-    }
-    TRY(auto connection, io::SqliteConnection::open(path, access::spend_schema()));
+    TRY_STATUS(require_data_dir(config.data_dir));
+    TRY(auto connection,
+        open_store(usage_path(state_dir(config)), access::spend_schema(), StoreUse::kRead));
     obs::Metrics metrics;
-    boost::asio::io_context loop{1};
+    PrivateLoop loop;
     io::SqliteStore file("usage", std::move(connection), metrics);
     access::SqliteSpendStore store(file, file);
-    std::optional<Result<access::Usage>> usage;
-    std::exception_ptr error;
-    boost::asio::co_spawn(loop, store_result(store.usage(request.query), usage),
-                          [&error](const std::exception_ptr& e) { error = e; });
-    loop.run();
-    if (error) {
-        std::rethrow_exception(error);
-    }
-    TRY(const access::Usage found, *std::move(usage));
+    TRY(const access::Usage found, loop.run(store.usage(request.query)));
     return surface::render_usage(request, found);
 }
 
@@ -85,7 +74,7 @@ Result<std::string> ask(const Config& config, const std::string& query) {
         return answer.error();
     }
     if (!answer.ok()) {
-        return read_file(usage_path(state_dir(config)), query);
+        return read_file(config, query);
     }
     if (answer->status == 200) {
         return answer->body;

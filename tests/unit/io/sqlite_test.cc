@@ -560,5 +560,29 @@ TEST(Sqlite, AKillDuringWritesLosesNoCommit) {
     }
 }
 
+// Whoever only looks makes nothing, changes nothing and migrates nothing.
+TEST(SqliteReading, LeavesEverythingAsItIs) {
+    const TempDir dir;
+    const std::string path = dir.file("a.db");
+    {
+        auto missing = SqliteConnection::open_to_read(path, kSchema);
+        ASSERT_TRUE(missing.ok()) << missing.error().message;
+        EXPECT_EQ(missing->integer("SELECT count(*) FROM item").value(), 0);
+        EXPECT_FALSE(std::filesystem::exists(path));
+    }
+    auto writer = open_ok(path);
+    ASSERT_TRUE(writer.change("INSERT INTO item (name) VALUES ('a')").ok());
+    auto reader = SqliteConnection::open_to_read(path, kSchema);
+    ASSERT_TRUE(reader.ok()) << reader.error().message;
+    EXPECT_EQ(reader->integer("SELECT count(*) FROM item").value(), 1);
+    EXPECT_FALSE(reader->change("INSERT INTO item (name) VALUES ('b')").ok());
+    const std::array newer = {kSchema[0], SqliteMigration{"CREATE TABLE other (id INTEGER)"}};
+    const auto old = SqliteConnection::open_to_read(path, newer);
+    ASSERT_FALSE(old.ok());
+    EXPECT_EQ(old.error().code, Code::kConflict);
+    EXPECT_NE(old.error().message.find("has schema version 1"), std::string::npos);
+    EXPECT_EQ(writer.integer("PRAGMA user_version").value(), 1);
+}
+
 }  // namespace
 }  // namespace sluice::io

@@ -18,7 +18,8 @@ class KeysApi {
  public:
     // kUnavailable when a gateway is there and does not answer; other errors are those of
     // OfflineKeys. `environment` outlives it.
-    static Result<KeysApi> connect(const Config& config, const Environment& environment);
+    static Result<KeysApi> connect(const Config& config, const Environment& environment,
+                                   StoreUse use);
 
     bool gateway_runs() const { return offline_ == nullptr; }
 

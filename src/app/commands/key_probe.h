@@ -1,8 +1,8 @@
 // Every key that searches may use, tried once: for `sluice check --probe`.
 #pragma once
 
+#include "app/commands/keys_api.h"
 #include "app/config.h"
-#include "app/keys_api.h"
 #include "base/json.h"
 #include "base/result.h"
 
@@ -21,7 +21,7 @@ struct ProbedKey {
     std::int64_t latency_ms = 0;
     std::string detail = {};  // the provider's own words, or why it was not tried
 
-    bool is_good() const { return result == "valid"; }
+    bool is_bad() const { return result == "invalid" || result == "quota"; }
 };
 
 // The active keys of enabled providers, not tried yet. Errors: what the keys API has, in words.
@@ -31,7 +31,8 @@ Result<std::vector<ProbedKey>> keys_to_probe(KeysApi& api, const Config& config)
 std::string announce(const std::vector<ProbedKey>& keys);
 
 // One call with each, as `sluice keys test` makes it: it takes a turn under the provider's rate and
-// is paid for like any other. What can't be tried is not_tried.
+// is paid for like any other. A gateway tries so many keys in a row and then one at a time: that is
+// waited for, and told on stderr. What can't be tried is not_tried.
 void probe(KeysApi& api, std::vector<ProbedKey>& keys);
 
 std::string probe_table(const std::vector<ProbedKey>& keys);

@@ -1,10 +1,15 @@
-#include "app/key_probe.h"
+#include "app/commands/key_probe.h"
 
 #include "access/spending.h"
 #include "app/commands/common.h"
+#include "app/private_loop.h"
+#include "base/clock.h"
 #include "web/key_trial.h"
 #include "web/provider.h"
 
+#include <chrono>
+#include <cstddef>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -49,9 +54,48 @@ std::string announce(const std::vector<ProbedKey>& keys) {
            ", one with each key, about $" + access::format_usd(sum);
 }
 
+namespace {
+
+// Longer than a gateway makes anybody wait for a trial: what takes longer is another refusal.
+constexpr Millis kLongestWait{60'000};
+
+// How long a refusal for too many trials asks to wait.
+std::optional<Millis> wait_before_next(const Result<ServerAnswer>& answer) {
+    if (!answer.ok() || answer->status != 429) {
+        return std::nullopt;
+    }
+    JsonReader reader;
+    const auto body = reader.parse(answer->body);
+    if (!body.ok() || body->string_at("code") != to_string(Code::kRateLimited)) {
+        return std::nullopt;
+    }
+    const auto millis = body->find("retry_after_ms");
+    const Millis wait(millis ? millis->as_integer().value_or(0) : 0);
+    return wait > Millis::zero() && wait <= kLongestWait ? std::optional(wait) : std::nullopt;
+}
+
+Result<ServerAnswer> try_in_turn(KeysApi& api, const std::string& id, const std::string& progress) {
+    while (true) {
+        Result<ServerAnswer> answer = try_key(api, id);
+        const auto wait = wait_before_next(answer);
+        if (!wait) {
+            return answer;
+        }
+        const auto seconds = std::chrono::ceil<std::chrono::seconds>(*wait).count();
+        print_to_stderr(progress + " tried; the next one in " + std::to_string(seconds) + " s\n");
+        SystemClock clock;
+        PrivateLoop().run(clock.sleep_until(clock.now() + *wait));
+    }
+}
+
+}  // namespace
+
 void probe(KeysApi& api, std::vector<ProbedKey>& keys) {
+    std::size_t tried = 0;
     for (ProbedKey& key : keys) {
-        const Result<ServerAnswer> answer = try_key(api, key.id);
+        const Result<ServerAnswer> answer =
+            try_in_turn(api, key.id, std::to_string(tried) + " of " + std::to_string(keys.size()));
+        tried += 1;
         if (!succeeded(answer)) {
             key.result = "not_tried";
             key.detail = reason_of(answer);

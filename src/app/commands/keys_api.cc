@@ -1,4 +1,4 @@
-#include "app/keys_api.h"
+#include "app/commands/keys_api.h"
 
 #include "app/commands/common.h"
 #include "app/wire.h"
@@ -17,7 +17,8 @@ constexpr Millis kProbeTimeout{3'000};
 
 }  // namespace
 
-Result<KeysApi> KeysApi::connect(const Config& config, const Environment& environment) {
+Result<KeysApi> KeysApi::connect(const Config& config, const Environment& environment,
+                                 StoreUse use) {
     KeysApi api;
     ServerCall probe;
     probe.socket_path = admin_socket_path(config.data_dir);
@@ -32,7 +33,7 @@ Result<KeysApi> KeysApi::connect(const Config& config, const Environment& enviro
     if (found.error().code != Code::kNotFound) {
         return found.error();
     }
-    TRY(api.offline_, OfflineKeys::open(config, environment));
+    TRY(api.offline_, OfflineKeys::open(config, environment, use));
     return api;
 }
 
