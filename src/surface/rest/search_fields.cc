@@ -1,5 +1,6 @@
 #include "surface/rest/search_fields.h"
 
+#include "base/calendar.h"
 #include "base/text.h"
 #include "surface/common/responses.h"
 #include "web/host.h"
@@ -7,8 +8,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <chrono>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -26,29 +25,6 @@ constexpr std::string_view kLastDay = "2100-01-01";
 
 constexpr std::size_t kMaxLocaleBytes = 35;  // what BCP 47 asks everybody to have room for
 
-// A calendar day as ISO 8601 writes it.
-bool is_iso_day(std::string_view text) {
-    if (text.size() != 10 || text[4] != '-' || text[7] != '-') {
-        return false;
-    }
-    std::array<int, 3> parts{};
-    constexpr std::array<std::pair<std::size_t, std::size_t>, 3> kRanges = {
-        {{0, 4}, {5, 2}, {8, 2}}};
-    for (std::size_t i = 0; i < 3; ++i) {
-        const char* first = text.data() + kRanges[i].first;
-        const char* last = first + kRanges[i].second;
-        const auto [end, error] = std::from_chars(first, last, parts[i]);
-        if (error != std::errc() || end != last || parts[i] < 0) {
-            return false;
-        }
-    }
-    const auto [year, month, day] = parts;
-    return std::chrono::year_month_day(std::chrono::year(year),
-                                       std::chrono::month(static_cast<unsigned>(month)),
-                                       std::chrono::day(static_cast<unsigned>(day)))
-        .ok();
-}
-
 // "MM/DD/YYYY" with one or two digits for month and day -> ISO; nothing when it is not a day.
 std::optional<std::string> iso_from_us_day(std::string_view text) {
     const std::vector<std::string_view> parts = split_list(text, '/');
@@ -59,7 +35,7 @@ std::optional<std::string> iso_from_us_day(std::string_view text) {
         return digits.size() == 1 ? "0" + std::string(digits) : std::string(digits);
     };
     std::string iso = std::string(parts[2]) + "-" + two(parts[0]) + "-" + two(parts[1]);
-    if (!is_iso_day(iso)) {
+    if (!parse_day(iso)) {
         return std::nullopt;
     }
     return iso;
@@ -144,8 +120,8 @@ Status set_freshness(SearchRequest& r, FieldValue v) {
         }
     }
     const std::size_t dots = v.text.find("..");
-    if (dots == std::string::npos || !is_iso_day(std::string_view(v.text).substr(0, dots)) ||
-        !is_iso_day(std::string_view(v.text).substr(dots + 2))) {
+    if (dots == std::string::npos || !parse_day(std::string_view(v.text).substr(0, dots)) ||
+        !parse_day(std::string_view(v.text).substr(dots + 2))) {
         return invalid_request(
             "expected day, week, month, year or a range such as 2026-01-01..2026-02-01");
     }

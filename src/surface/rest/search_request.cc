@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "base/text.h"
+#include "surface/common/query_string.h"
 #include "surface/common/responses.h"
 #include "surface/rest/search_fields.h"
 
@@ -240,32 +241,21 @@ Result<web::SearchRequest> parse_search_json(std::string_view body) {
 Result<web::SearchRequest> parse_search_query(std::string_view query) {
     SearchRequest request;
     std::vector<const SearchField*> seen;
-    while (!query.empty()) {
-        const std::string_view pair = query.substr(0, query.find('&'));
-        query.remove_prefix(std::min(pair.size() + 1, query.size()));
-        if (pair.empty()) {
-            continue;
-        }
-        const std::size_t equals = std::min(pair.find('='), pair.size());
-        const auto name = percent_decode(pair.substr(0, equals), PlusIsSpace::kYes);
-        const auto text = percent_decode(
-            equals < pair.size() ? pair.substr(equals + 1) : std::string_view(), PlusIsSpace::kYes);
-        if (!name || !text || !is_valid_utf8(*name) || !is_valid_utf8(*text)) {
-            return invalid_request("the query string is not percent-encoded UTF-8");
-        }
-        const SearchField* field = find_field(*name == "q" ? "query" : std::string_view(*name));
+    TRY(const std::vector<QueryField> fields, read_query_string(query));
+    for (const auto& [name, text] : fields) {
+        const SearchField* field = find_field(name == "q" ? "query" : std::string_view(name));
         if (field == nullptr) {
-            return unknown_field(*name);
+            return unknown_field(name);
         }
         if (std::find(seen.begin(), seen.end(), field) != seen.end()) {
             return wrong_value(*field, "given twice");
         }
         seen.push_back(field);
         // Many clients send every parameter they know, the unused ones empty.
-        if (text->empty() && field->name != "query") {
+        if (text.empty() && field->name != "query") {
             continue;
         }
-        auto value = value_of(*text, field->type);
+        auto value = value_of(text, field->type);
         if (!value) {
             return wrong_value(*field, expected_type(field->type));
         }

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/text.h"
 #include "surface/common/errors.h"
+#include "surface/common/query_string.h"
 #include "surface/common/responses.h"
 #include "surface/rest/spend_json.h"
 
@@ -127,19 +128,13 @@ Result<UsageRequest> parse_usage_query(std::string_view query, UtcDay today) {
     request.query.since = today - (kUsageDays - std::chrono::days(1));
     request.query.until = today;
     std::vector<std::string> seen;
-    for (const std::string_view pair : split_list(query, '&')) {
-        const std::size_t equals = std::min(pair.find('='), pair.size());
-        auto name = percent_decode(pair.substr(0, equals), PlusIsSpace::kYes);
-        auto text =
-            percent_decode(pair.substr(std::min(equals + 1, pair.size())), PlusIsSpace::kYes);
-        if (!name || !text || !is_valid_utf8(*name) || !is_valid_utf8(*text)) {
-            return invalid("the query string is not percent-encoded UTF-8");
+    TRY(std::vector<QueryField> fields, read_query_string(query));
+    for (auto& [name, text] : fields) {
+        if (std::find(seen.begin(), seen.end(), name) != seen.end()) {
+            return invalid(name + ": given twice");
         }
-        if (std::find(seen.begin(), seen.end(), *name) != seen.end()) {
-            return invalid(*name + ": given twice");
-        }
-        TRY_STATUS(set_field(*name, *std::move(text), request));
-        seen.push_back(*std::move(name));
+        TRY_STATUS(set_field(name, std::move(text), request));
+        seen.push_back(std::move(name));
     }
     return request;
 }

@@ -176,6 +176,14 @@ TEST(SearchRequestTest, QueryStrings) {
     EXPECT_FALSE(parse_search_query("").ok());
 }
 
+// Days are read by the one reader that there is: signs are no digits.
+TEST(SearchRequestTest, DaysAreDigits) {
+    for (const std::string_view day : {"-000-01-01", "+026-01-01", "2026-02-30", "2026-1-01"}) {
+        EXPECT_FALSE(parse_search_query("q=a&freshness=" + std::string(day) + "..2026-12-31").ok())
+            << day;
+    }
+}
+
 // A strategy that is not there is refused with those that are.
 TEST(SearchRequestTest, UnknownStrategiesAreRefused) {
     const auto result = parse_search_json(R"({"query":"kiln","strategy":"auto"})");
