@@ -100,8 +100,15 @@ void RedisKeyRuntime::mark(KeyIndex key) {
     }
 }
 
-bool RedisKeyRuntime::knows_all(const Pool& pool) {
+// Whether there is nothing to tell Redis, or it is on its way.
+bool RedisKeyRuntime::is_told(const Pool& pool) {
     return !pool.epoch.empty() && pool.marked.empty() && pool.removed.empty();
+}
+
+// Whether Redis knows everything. What is on its way may be passed by what is sent after it: a
+// script that Redis has forgotten is sent again.
+bool RedisKeyRuntime::knows_all(const Pool& pool) {
+    return is_told(pool) && !pool.is_sharing;
 }
 
 // Whether the state in Redis is another one than when the script was sent, which leaves the epoch.

@@ -74,6 +74,7 @@ class RedisKeyRuntime final : public KeyRuntime {
     Millis reservation_life() const;
     Pool& pool_of(KeyIndex key);
     void mark(KeyIndex key);
+    static bool is_told(const Pool& pool);
     static bool knows_all(const Pool& pool);
     bool is_stale(Pool& pool, const io::RedisReply& reply, std::string_view epoch);
 

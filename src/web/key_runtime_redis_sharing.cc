@@ -40,7 +40,7 @@ Task<bool> RedisKeyRuntime::wait_shared(Pool& pool) {
 }
 
 Task<void> RedisKeyRuntime::share(Pool& pool) {
-    for (int tries = 0; tries < kMaxTries && !knows_all(pool) && redis_.is_up(); ++tries) {
+    for (int tries = 0; tries < kMaxTries && !is_told(pool) && redis_.is_up(); ++tries) {
         if (pool.epoch.empty() && !co_await join(pool)) {
             break;
         }

@@ -58,13 +58,14 @@ def start(upstream, redis):
 
 
 def searches(gateways, count, at_once=32):
-    """So many different searches, turn by turn at each of the gateways; their statuses."""
+    """So many different searches, turn by turn at each of the gateways: how many of each status, with the body of those
+    that failed."""
     searches.number += 1
     name = f"round {searches.number}"
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         answers = pool.map(lambda n: gateways[n % len(gateways)].search(f"{name} search {n}"),
                            range(count))
-        return collections.Counter(answer.status for answer in answers)
+        return collections.Counter(200 if answer.status == 200 else (answer.status, answer.body) for answer in answers)
 
 
 searches.number = 0
