@@ -91,12 +91,12 @@ Task<io::HttpResponse> render_test(Task<Result<web::KeyTest>> work, std::string 
 KeysDoor::KeysDoor(web::KeyAdmin& keys, access::Access& access, const Clock& clock)
     : keys_(keys), access_(access), clock_(clock) {}
 
-Result<access::Caller> KeysDoor::admit(const io::HttpRequest& request) const {
+Result<access::Caller> KeysDoor::require_admin(const io::HttpRequest& request) const {
     return access_.identify(access_.credentials_of(request), access::Scope::kAdmin);
 }
 
 io::HttpReply KeysDoor::list(const io::HttpRequest& request) {
-    const auto caller = admit(request);
+    const auto caller = require_admin(request);
     if (!caller.ok()) {
         return problem(caller.error(), request.context.id);
     }
@@ -104,7 +104,7 @@ io::HttpReply KeysDoor::list(const io::HttpRequest& request) {
 }
 
 io::HttpReply KeysDoor::add(const io::HttpRequest& request) {
-    const auto caller = admit(request);
+    const auto caller = require_admin(request);
     if (!caller.ok()) {
         return problem(caller.error(), request.context.id);
     }
@@ -119,7 +119,7 @@ io::HttpReply KeysDoor::add(const io::HttpRequest& request) {
 }
 
 io::HttpReply KeysDoor::get(const io::HttpRequest& request) {
-    const auto caller = admit(request);
+    const auto caller = require_admin(request);
     if (!caller.ok()) {
         return problem(caller.error(), request.context.id);
     }
@@ -127,7 +127,7 @@ io::HttpReply KeysDoor::get(const io::HttpRequest& request) {
 }
 
 io::HttpReply KeysDoor::change(const io::HttpRequest& request) {
-    const auto caller = admit(request);
+    const auto caller = require_admin(request);
     if (!caller.ok()) {
         return problem(caller.error(), request.context.id);
     }
@@ -143,7 +143,7 @@ io::HttpReply KeysDoor::change(const io::HttpRequest& request) {
 }
 
 io::HttpReply KeysDoor::remove(const io::HttpRequest& request) {
-    const auto caller = admit(request);
+    const auto caller = require_admin(request);
     if (!caller.ok()) {
         return problem(caller.error(), request.context.id);
     }
@@ -151,7 +151,7 @@ io::HttpReply KeysDoor::remove(const io::HttpRequest& request) {
 }
 
 io::HttpReply KeysDoor::test(const io::HttpRequest& request) {
-    auto caller = admit(request);
+    auto caller = require_admin(request);
     if (!caller.ok()) {
         return problem(caller.error(), request.context.id);
     }

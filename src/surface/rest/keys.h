@@ -37,7 +37,7 @@ class KeysDoor {
     io::HttpReply test(const io::HttpRequest& request);
 
  private:
-    Result<access::Caller> admit(const io::HttpRequest& request) const;
+    Result<access::Caller> require_admin(const io::HttpRequest& request) const;
 
     web::KeyAdmin& keys_;
     access::Access& access_;
