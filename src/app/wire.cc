@@ -188,6 +188,8 @@ struct Gateway::Parts {
         std::make_shared<asio::cancellation_signal>();
     const std::shared_ptr<asio::cancellation_signal> stop_shared_keys =
         std::make_shared<asio::cancellation_signal>();
+    const std::shared_ptr<asio::cancellation_signal> stop_purges =
+        std::make_shared<asio::cancellation_signal>();
     const std::shared_ptr<asio::cancellation_signal> stop_sweep =
         std::make_shared<asio::cancellation_signal>();
     access::TokenTable tokens;
@@ -402,6 +404,7 @@ Task<void> Gateway::Parts::stop_tasks() {
     stop_watch->emit(asio::cancellation_type::terminal);
     stop_key_watch->emit(asio::cancellation_type::terminal);
     stop_shared_keys->emit(asio::cancellation_type::terminal);
+    stop_purges->emit(asio::cancellation_type::terminal);
     stop_sweep->emit(asio::cancellation_type::terminal);
     co_await tasks.join();
     if (key_watch) {
@@ -447,8 +450,9 @@ Status Gateway::start() {
         }
         parts.tasks.spawn(parts.token_watch->run(), parts.stop_watch);
         parts.tasks.spawn(parts.key_watch->run(), parts.stop_key_watch);
-        if (parts.shared_keys) {
+        if (parts.shared) {
             parts.tasks.spawn(parts.shared_keys->run(), parts.stop_shared_keys);
+            parts.tasks.spawn(parts.search->follow_purges(), parts.stop_purges);
         }
         parts.tasks.spawn(parts.search->sweep_caches(), parts.stop_sweep);
     });

@@ -101,6 +101,10 @@ class Search {
     bool shares() const { return shared_ != nullptr; }
     Task<bool> purge_shared();
 
+    // Purges when another replica did, for ever; ends by cancellation. Control loop, and only where
+    // there is a cache that replicas share.
+    Task<void> follow_purges();
+
     // Control loop. Every few seconds drops what is over from the caches, where nobody asks for it
     // and nothing is written any more. Runs until it is cancelled.
     Task<void> sweep_caches();

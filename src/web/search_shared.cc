@@ -11,6 +11,8 @@ namespace sluice::web {
 namespace {
 
 constexpr Millis kPurgePatience{5'000};
+// How often it is looked whether another replica purged.
+constexpr Millis kPurgeLookEvery{500};
 
 std::shared_ptr<const StrategyResult> failed_with(Error error) {
     Failure failure;
@@ -128,6 +130,17 @@ Search::SharedResult Search::arrive(const Missed& missed, const SharedAnswers::K
 
 Task<bool> Search::purge_shared() {
     return run_on(control_, purge_answers());
+}
+
+Task<void> Search::follow_purges() {
+    for (;;) {
+        if (co_await shared_->was_purged(clock_.now() + kPurgePatience)) {
+            const Purged purged = purge_cache();
+            log_.info("cache_purged_by_replica",
+                      {{"answers", purged.answers}, {"results", purged.results}});
+        }
+        co_await clock_.sleep_until(clock_.now() + kPurgeLookEvery);
+    }
 }
 
 Task<bool> Search::purge_answers() {

@@ -258,9 +258,27 @@ Duration SharedAnswers::pause(std::size_t looks) {
 }
 
 Task<bool> SharedAnswers::purge(Instant deadline) {
-    std::vector<std::string> words{"SET", std::string(kPurgeKey), random_hex(random_)};
+    std::string purge = random_hex(random_);
+    std::vector<std::string> words{"SET", std::string(kPurgeKey), purge};
     const Result<io::RedisReply> reply = co_await redis_.command(std::move(words), deadline);
+    if (reply.ok()) {
+        last_purge_ = std::move(purge);
+    }
     co_return reply.ok();
+}
+
+Task<bool> SharedAnswers::was_purged(Instant deadline) {
+    std::vector<std::string> words{"GET", std::string(kPurgeKey)};
+    const Result<io::RedisReply> reply = co_await redis_.command(std::move(words), deadline);
+    if (!reply.ok()) {
+        co_return false;
+    }
+    // A Redis that was emptied has forgotten its answers, and nobody asked us to forget ours.
+    const bool is_purge = last_purge_ && reply->is_text() && reply->text != *last_purge_;
+    if (!last_purge_ || is_purge) {
+        last_purge_ = reply->text;
+    }
+    co_return is_purge;
 }
 
 }  // namespace sluice::web

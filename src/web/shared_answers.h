@@ -80,6 +80,9 @@ class SharedAnswers {
 
     // From here on every answer that is there now is none. False: Redis could not be told.
     Task<bool> purge(Instant deadline);
+    // Whether another replica has done that since the last time that this was asked, or that this
+    // one did it. False, too, when Redis can't say.
+    Task<bool> was_purged(Instant deadline);
 
  private:
     struct Counters;
@@ -90,6 +93,7 @@ class SharedAnswers {
     Random& random_;
     std::shared_ptr<Counters> counters_;
     SharedTurn::Surroundings turns_;
+    std::optional<std::string> last_purge_;  // that is known of; empty text: there was none
 };
 
 }  // namespace sluice::web

@@ -69,6 +69,7 @@ def test_an_answer_of_one_replica_is_a_hit_of_another(upstream, redis, start):
     one, other = start(), start()
     upstream.control("serper", fixture="ok")
     made = one.search("found by one").json()
+    until(lambda: not lock_is_held(redis))  # before that others share its search
     upstream.forget()
     answer = other.search("found by one")
     assert answer.json()["cached"] is True and answer.json()["results"] == made["results"]
@@ -203,6 +204,28 @@ def test_a_purge_reaches_redis_and_says_when_it_does_not(upstream, redis, start)
     until(lambda: one.get("/v1/status").json()["redis"]["state"] == "down")
     purged = one.command("cache", "purge")
     assert purged.returncode == 1 and "redis" in purged.stderr
+
+
+def test_a_purge_reaches_the_memory_of_every_replica(upstream, redis, start):
+    one, other = start(), start()
+    for gateway in (one, other):
+        assert gateway.search("kept by both").status == 200
+    assert other.search("kept by both").json()["cached"] is True
+    assert one.command("cache", "purge").returncode == 0
+    other.wait_for_line(r'"event":"cache_purged_by_replica"')
+    assert other.search("kept by both").json()["cached"] is False
+    assert "cache_purged_by_replica" not in one.output(), "its own one"
+
+
+def test_a_redis_that_is_emptied_takes_no_answer_from_a_memory(upstream, redis, start):
+    one, other = start(), start()
+    assert one.command("cache", "purge").returncode == 0
+    other.wait_for_line(r'"event":"cache_purged_by_replica"')
+    assert other.search("kept here").status == 200
+    redis.command("FLUSHALL")
+    assert one.command("cache", "purge", "--json").returncode == 0
+    other.wait_for_line(r'cache_purged_by_replica.*"answers":1')
+    assert other.output().count("cache_purged_by_replica") == 2
 
 
 def test_what_stands_in_redis_and_is_no_answer_is_passed_over(upstream, redis, start):
