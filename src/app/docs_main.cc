@@ -1,7 +1,11 @@
 // Prints the pages that are generated from declarations in the code; tools/generate writes them to
 // their files and a test compares.
 #include "access/metrics.h"
+#include "app/command_tree.h"
+#include "app/commands/commands.h"
+#include "app/completion.h"
 #include "app/config.h"
+#include "app/man_page.h"
 #include "app/version.h"
 #include "base/config_render.h"
 #include "io/egress_metrics.h"
@@ -16,7 +20,10 @@
 #include "surface/rest/openapi.h"
 #include "web/metrics.h"
 
+#include <CLI/CLI.hpp>
+
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -45,6 +52,13 @@ std::string all_metrics() {
     return obs::describe_metrics(specs);
 }
 
+app::CommandNode all_commands() {
+    CLI::App app;
+    std::function<int()> chosen;
+    app::add_commands(app, chosen);
+    return app::describe(app);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -61,8 +75,13 @@ int main(int argc, char** argv) {
         text = surface::describe_errors();
     } else if (page == "openapi") {
         text = surface::render_openapi(app::kVersion);
+    } else if (page == "man") {
+        text = app::render_man_page(all_commands(), app::kVersion);
+    } else if (const auto script = app::render_completion(page, all_commands())) {
+        text = *script;
     } else {
-        std::fputs("usage: sluice_docs example|settings|metrics|errors|openapi\n", stderr);
+        std::fputs("usage: sluice_docs example|settings|metrics|errors|openapi|man|bash|zsh|fish\n",
+                   stderr);
         return 2;
     }
     std::fwrite(text.data(), 1, text.size(), stdout);

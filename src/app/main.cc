@@ -1,7 +1,6 @@
 // The command line: which command runs. Each command is a file in app/commands/.
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
-#include "app/version.h"
 
 #include <CLI/CLI.hpp>
 #include <sodium.h>
@@ -44,23 +43,10 @@ int main(int argc, char** argv) {
         std::fputs("sluice: libsodium can't be initialised\n", stderr);
         return 1;
     }
-    CLI::App app{
-        "Sluice: one door for every search.\n\nStart with `sluice serve`, then `sluice search "
-        "\"...\"`.",
-        "sluice"};
-    app.require_subcommand(1);
-    app.set_version_flag("--version", std::string(sluice::app::kVersion));
+    CLI::App app;
     app.failure_message(CLI::FailureMessage::simple);
     std::function<int()> chosen;
-    sluice::app::add_serve(app, chosen);
-    sluice::app::add_check(app, chosen);
-    sluice::app::add_search(app, chosen);
-    sluice::app::add_keys(app, chosen);
-    sluice::app::add_tokens(app, chosen);
-    sluice::app::add_usage(app, chosen);
-    sluice::app::add_cache(app, chosen);
-    sluice::app::add_doctor(app, chosen);
-    sluice::app::add_version(app, chosen);
+    sluice::app::add_commands(app, chosen);
     if (argc > 1 && argv[1][0] != '-' && !sluice::app::has_command(app, argv[1])) {
         return sluice::app::unknown_command(app, argv[1]);
     }

@@ -1,6 +1,7 @@
 #include "app/commands/commands.h"
 
 #include "app/commands/common.h"
+#include "app/version.h"
 #include "base/text.h"
 
 #include <CLI/CLI.hpp>
@@ -21,6 +22,25 @@ std::vector<std::string> command_names(const CLI::App& app) {
 }
 
 }  // namespace
+
+void add_commands(CLI::App& app, std::function<int()>& chosen) {
+    app.name("sluice");
+    app.description(
+        "Sluice: one door for every search.\n\nStart with `sluice serve`, then `sluice search "
+        "\"...\"`.");
+    app.set_version_flag("--version", std::string(kVersion), "print the version");
+    app.require_subcommand(1);
+    add_serve(app, chosen);
+    add_check(app, chosen);
+    add_search(app, chosen);
+    add_keys(app, chosen);
+    add_tokens(app, chosen);
+    add_usage(app, chosen);
+    add_cache(app, chosen);
+    add_doctor(app, chosen);
+    add_completion(app, chosen);
+    add_version(app, chosen);
+}
 
 bool has_command(const CLI::App& app, const std::string& name) {
     const std::vector<std::string> known = command_names(app);

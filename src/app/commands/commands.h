@@ -21,6 +21,10 @@ void add_usage(CLI::App& app, std::function<int()>& chosen);
 void add_cache(CLI::App& app, std::function<int()>& chosen);
 void add_doctor(CLI::App& app, std::function<int()>& chosen);
 void add_version(CLI::App& app, std::function<int()>& chosen);
+void add_completion(CLI::App& app, std::function<int()>& chosen);
+
+// Each of them, in the order of the help text, and what that says first. `app` is the root.
+void add_commands(CLI::App& app, std::function<int()>& chosen);
 
 // Whether a command of that name was added to `app`.
 bool has_command(const CLI::App& app, const std::string& name);

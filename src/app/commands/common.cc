@@ -58,6 +58,14 @@ std::shared_ptr<bool> add_json_flag(CLI::App& command) {
     return as_json;
 }
 
+void suggest(CLI::Option& option, const std::vector<std::string>& values) {
+    std::string list;
+    for (const std::string& value : values) {
+        list += (list.empty() ? "{" : ",") + value;
+    }
+    option.check(CLI::Validator(list + "}"));
+}
+
 ConfigSources ConfigOptions::sources() const {
     ConfigSources sources;
     if (!config_file.empty()) {

@@ -12,7 +12,8 @@
 
 namespace CLI {
 class App;
-}
+class Option;
+}  // namespace CLI
 
 namespace sluice::app {
 
@@ -36,6 +37,9 @@ std::shared_ptr<ConfigOptions> add_config_options(CLI::App& command);
 
 // --json, which is true when it was given. It lives as the options do.
 std::shared_ptr<bool> add_json_flag(CLI::App& command);
+
+// Values that the help shows and shells complete; whether others are right is not checked here.
+void suggest(CLI::Option& option, const std::vector<std::string>& values);
 
 // Loads the configuration; prints every error to stderr and returns nothing when there are any.
 std::optional<LoadedConfig> load_or_explain(const ConfigOptions& options,

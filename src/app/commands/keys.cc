@@ -321,12 +321,19 @@ int with_api(const ConfigOptions& options, StoreUse use,
     return work(*api, environment);
 }
 
+std::vector<std::string> provider_names() {
+    const std::vector<std::string_view> names = web::provider_names();
+    return {names.begin(), names.end()};
+}
+
 void add_add_command(CLI::App& keys, std::function<int()>& chosen) {
     CLI::App* command = keys.add_subcommand("add", "add a key; it is in force at once");
     const auto config = add_config_options(*command);
     const auto options = std::make_shared<AddOptions>();
-    command->add_option("provider", options->provider, "serper, tavily, ...")->required();
-    auto* file = command->add_option("--secret-file", options->secret_file, "a file that holds it");
+    suggest(*command->add_option("provider", options->provider, "whose key it is")->required(),
+            provider_names());
+    auto* file = command->add_option("--secret-file", options->secret_file, "a file that holds it")
+                     ->type_name("FILE");
     command->add_option("--secret-env", options->secret_env, "a variable that holds it")
         ->excludes(file);
     command->add_option("--label", options->label, "what it is, for people");

@@ -287,12 +287,15 @@ void add_search(CLI::App& app, std::function<int()>& chosen) {
         ->type_name("WORDS");
     command->add_option("-n,--max-results", options->max_results, "results at most, 1 to 50")
         ->check(CLI::Range(1, 50));
-    command->add_option("--lane", options->lane, "fast or deep");
-    command->add_option("--freshness", options->freshness, "day, week, month, year or FROM..TO");
+    suggest(*command->add_option("--lane", options->lane, "which route is asked"),
+            {"fast", "deep"});
+    suggest(*command->add_option("--freshness", options->freshness, "how old, or FROM..TO"),
+            {"day", "week", "month", "year"});
     command->add_option("--country", options->country, "two-letter country code");
     command->add_option("--providers", options->providers, "providers to ask, in order")
         ->delimiter(',');
-    command->add_option("--strategy", options->strategy, "failover, merge or hedge");
+    suggest(*command->add_option("--strategy", options->strategy, "how providers are asked"),
+            {"failover", "merge", "hedge"});
     command->add_flag("--answer", options->answer, "ask for a short written answer too");
     command->add_flag("--trace", options->trace, "show every attempt");
     command->add_flag("--explain", options->explain,

@@ -244,8 +244,10 @@ void add_serve(CLI::App& app, std::function<int()>& chosen) {
         ->add_option("--listen", options->listen,
                      "address and port, or several with commas (default: 127.0.0.1:8080)")
         ->type_name("HOST:PORT");
-    command->add_option("--log-level", options->log_level, "debug, info, warn or error")
-        ->type_name("LEVEL");
+    suggest(
+        *command->add_option("--log-level", options->log_level, "the least important lines written")
+             ->type_name("LEVEL"),
+        {"debug", "info", "warn", "error"});
     command
         ->add_option("--record", options->record,
                      "write every exchange with a provider into this folder, without keys but with "
