@@ -132,7 +132,7 @@ _sluice() {
             "usage") words='-h --help --config --data-dir --set --by --since --until --provider --token --key --json' ;;
             "cache") words='purge -h --help' ;;
             "cache purge") words='-h --help --config --data-dir --set --json' ;;
-            "doctor") words='-h --help --config --data-dir --set --json' ;;
+            "doctor") words='-h --help --config --data-dir --set --alive --json' ;;
             "completion") words='-h --help bash zsh fish' ;;
             "version") words='-h --help --json' ;;
         esac ;;

@@ -170,6 +170,7 @@ complete -c sluice -n '__sluice_at \'doctor\'' -s h -l help -d 'Print this help 
 complete -c sluice -n '__sluice_at \'doctor\'' -l config -r -F -d 'configuration file (default: sluice.toml in this directory, if it is there)'
 complete -c sluice -n '__sluice_at \'doctor\'' -l data-dir -r -F -d 'where everything durable lives (default: ./sluice-data)'
 complete -c sluice -n '__sluice_at \'doctor\'' -l set -x -d 'one setting, as in the file: --set cache.ttl_s=60 (may be repeated)'
+complete -c sluice -n '__sluice_at \'doctor\'' -l alive -d 'only ask the running gateway whether it answers; exit code 0: it does'
 complete -c sluice -n '__sluice_at \'doctor\'' -l json -d 'as JSON'
 complete -c sluice -n '__sluice_at \'completion\'' -s h -l help -d 'Print this help message and exit'
 complete -c sluice -n '__sluice_at \'completion\'' -a 'bash zsh fish' -d 'bash, zsh or fish'

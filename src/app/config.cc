@@ -3,6 +3,8 @@
 #include "base/text.h"
 #include "web/provider.h"
 
+#include <filesystem>
+
 namespace sluice::app {
 
 namespace {
@@ -42,6 +44,36 @@ void check_files(const Config& config, const Environment& environment, ConfigRea
     check("upstream", "ca_file", config.upstream.ca_file);
 }
 
+std::string without_trailing_slash(const std::filesystem::path& folder) {
+    const std::filesystem::path path = folder.lexically_normal();
+    return path.has_filename() ? path.string() : path.parent_path().string();
+}
+
+// What was expected in place of `url`, which may hold a password; empty when it is right.
+std::string mistake_in_database_url(std::string_view url, const std::string& data_dir) {
+    const std::size_t colon = url.find(':');
+    const std::string_view scheme = url.substr(0, colon);
+    if (url.empty() || url == "sqlite:") {
+        return {};
+    }
+    if (colon == std::string_view::npos || (scheme != "sqlite" && scheme != "sqlite+aiosqlite")) {
+        return "expected sqlite:, which keeps everything in data_dir; there is no other database "
+               "yet";
+    }
+    constexpr std::string_view kBeforePath = ":///";
+    std::string_view path = url.substr(colon);
+    path = path.substr(0, path.find('?'));
+    if (!path.starts_with(kBeforePath) || path.size() == kBeforePath.size()) {
+        return "expected sqlite:///PATH, with a fourth slash before an absolute path";
+    }
+    const std::filesystem::path file(path.substr(kBeforePath.size()));
+    if (without_trailing_slash(file.parent_path()) != without_trailing_slash(data_dir)) {
+        return "expected a file in data_dir, which is " + data_dir + "; set data_dir to " +
+               (file.has_parent_path() ? file.parent_path().string() : ".");
+    }
+    return {};
+}
+
 // The script is part of the configuration: its mistakes are told with the others.
 void add_faults(LoadedConfig& loaded, const Environment& environment) {
     const std::string& path = loaded.config.replay.faults;
@@ -71,6 +103,21 @@ SecretsConfig SecretsConfig::read(ConfigReader in) {
     return c;
 }
 
+DatabaseConfig DatabaseConfig::read(ConfigReader in, const std::string& data_dir) {
+    DatabaseConfig c;
+    in.secret(
+        {"url",
+         "where keys, tokens and spending are kept: sqlite: and nothing else yet, in files of "
+         "data_dir; sqlite:///PATH must name a file there",
+         "GATEWAY_DATABASE_URL"},
+        c.url);
+    const std::string mistake = mistake_in_database_url(c.url.reveal(), data_dir);
+    if (!mistake.empty()) {
+        in.fail("url", mistake);
+    }
+    return c;
+}
+
 Config Config::read(ConfigReader& in) {
     Config c;
     in.text({"data_dir", "where everything durable lives"}, c.data_dir);
@@ -94,6 +141,7 @@ Config Config::read(ConfigReader& in) {
     c.web = web::WebConfig::read(in);
     c.budgets = access::BudgetConfig::read(in, web::provider_names());
     c.secrets = SecretsConfig::read(in.section("secrets"));
+    c.database = DatabaseConfig::read(in.section("database"), c.data_dir);
     c.redis = io::RedisConfig::read(in.section("redis"));
     if (c.data_dir.empty()) {
         in.fail("data_dir", "expected the path of a directory");

@@ -29,6 +29,14 @@ struct SecretsConfig {
     static SecretsConfig read(ConfigReader in);  // the section "secrets"
 };
 
+struct DatabaseConfig {
+    Secret url;  // empty, or a sqlite URL that names a file in the data directory
+
+    // The section "database". What is kept has file names of its own, so of the URL only the folder
+    // counts, and it must be `data_dir`.
+    static DatabaseConfig read(ConfigReader in, const std::string& data_dir);
+};
+
 struct Config {
     std::string data_dir = "./sluice-data";
     obs::Level log_level = obs::Level::kInfo;
@@ -41,6 +49,7 @@ struct Config {
     access::BudgetConfig budgets;
     web::WebConfig web;
     SecretsConfig secrets;
+    DatabaseConfig database;
     io::RedisConfig redis;
 
     static Config read(ConfigReader& in);  // from the top of the file

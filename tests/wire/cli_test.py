@@ -139,6 +139,10 @@ def test_cache_purge_without_a_gateway(tmp_path):
 def test_doctor(sluice, tmp_path):
     healthy = sluice.command("doctor")
     assert healthy.returncode == 0 and "running and ready" in healthy.stdout
+    alive = sluice.command("doctor", "--alive")
+    assert alive.returncode == 0 and alive.stdout == "alive\n"
+    nobody = run("doctor", "--alive", "--data-dir", tmp_path)
+    assert nobody.returncode == 1 and "sluice serve" in nobody.stderr and not list(tmp_path.iterdir())
     os.chmod(tmp_path, 0o777)
     open_to_all = run("doctor", "--data-dir", tmp_path)
     assert open_to_all.returncode == 1 and "chmod 700" in open_to_all.stdout

@@ -34,6 +34,8 @@ namespace {
 // With less room than this the stores will soon fail.
 constexpr std::uintmax_t kLeastFreeBytes = 100 * 1024 * 1024;
 
+constexpr Millis kAlivePatience{3'000};
+
 enum class Finding : unsigned char { kGood, kHint, kBad };
 
 struct Check {
@@ -148,7 +150,7 @@ Check check_gateway(const std::string& data_dir) {
     ServerCall call;
     call.socket_path = admin_socket_path(data_dir);
     call.target = "/readyz";
-    call.timeout = Millis(3'000);
+    call.timeout = kAlivePatience;
     const Result<ServerAnswer> answer = call_server(call);
     if (!answer.ok() && answer.error().code != Code::kNotFound) {
         return {"gateway", Finding::kBad, answer.error().message};
@@ -268,14 +270,34 @@ int doctor(const ConfigOptions& options, bool as_json) {
     return good ? 0 : 1;
 }
 
+// For whoever watches a container: asks the gateway that uses the data directory, and nothing else.
+int alive(const ConfigOptions& options) {
+    ServerCall call;
+    call.socket_path = admin_socket_path(data_dir_of(options, SystemEnvironment()));
+    call.target = "/healthz";
+    call.timeout = kAlivePatience;
+    const Result<ServerAnswer> answer = call_server(call);
+    if (!answer.ok()) {
+        print_error(answer.error().message);
+        return 1;
+    }
+    print(answer->status == 200 ? "alive\n" : "not alive\n");
+    return answer->status == 200 ? 0 : 1;
+}
+
 }  // namespace
 
 void add_doctor(CLI::App& app, std::function<int()>& chosen) {
     CLI::App* command = app.add_subcommand("doctor", "check this machine and say what to mend");
     const auto options = add_config_options(*command);
+    const auto only_alive = std::make_shared<bool>(false);
+    command->add_flag("--alive", *only_alive,
+                      "only ask the running gateway whether it answers; exit code 0: it does");
     const auto as_json = add_json_flag(*command);
-    command->callback([&chosen, options, as_json] {
-        chosen = [options, as_json] { return doctor(*options, *as_json); };
+    command->callback([&chosen, options, only_alive, as_json] {
+        chosen = [options, only_alive, as_json] {
+            return *only_alive ? alive(*options) : doctor(*options, *as_json);
+        };
     });
 }
 

@@ -3,6 +3,7 @@
 
 #include "support/fake_environment.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,9 @@ namespace {
 
 using namespace std::chrono_literals;
 using test::FakeEnvironment;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
 using Keys = std::vector<std::pair<std::string, std::string>>;
 
 Keys keys(const FakeEnvironment& environment) {
@@ -71,6 +75,34 @@ TEST(ConfigTest, NamedFile) {
     const LoadedConfig loaded = load_config(sources, environment);
     EXPECT_EQ(loaded.file, "other.toml");
     EXPECT_EQ(loaded.config.web.cache.ttl, 2s);
+}
+
+std::string database_mistake(const std::string& url, const std::string& data_dir) {
+    FakeEnvironment environment;
+    environment.variables["GATEWAY_DATABASE_URL"] = url;
+    environment.variables["SLUICE__DATA_DIR"] = data_dir;
+    return format_errors(load_config({}, environment).errors);
+}
+
+// A URL of an earlier installation must name what is used, or be refused: never be passed over.
+TEST(ConfigTest, DatabaseUrls) {
+    EXPECT_EQ(database_mistake("", "/data"), "");
+    EXPECT_EQ(database_mistake("sqlite:", "/data"), "");
+    EXPECT_EQ(database_mistake("sqlite+aiosqlite:////data/gateway.db", "/data"), "");
+    EXPECT_EQ(database_mistake("sqlite:////data/gateway.db?timeout=5", "/data/"), "");
+    EXPECT_EQ(database_mistake("sqlite:///kept/gateway.db", "./kept"), "");
+    EXPECT_THAT(database_mistake("sqlite:////elsewhere/gateway.db", "/data"),
+                HasSubstr("set data_dir to /elsewhere"));
+    EXPECT_THAT(database_mistake("sqlite:///gateway.db", "/data"), HasSubstr("set data_dir to ."));
+    for (const char* url : {"sqlite://data/gateway.db", "sqlite:///", "sqlite:/data/gateway.db"}) {
+        EXPECT_THAT(database_mistake(url, "/data"), HasSubstr("expected sqlite:///PATH")) << url;
+    }
+    for (const char* url : {"postgresql+asyncpg://user:hunter2@db/sluice", "gateway.db"}) {
+        EXPECT_THAT(database_mistake(url, "/data"),
+                    AllOf(HasSubstr("database.url"), HasSubstr("expected sqlite:"),
+                          Not(HasSubstr("hunter2"))))
+            << url;
+    }
 }
 
 // Files that are named must be there, the configuration itself and what it names.
