@@ -14,6 +14,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "docs/search.md", "docs/operate.md", "docs/egress.md", "docs/record-and-replay.md"]
 # Shown for people, and covered elsewhere: they build, or run for minutes.
 LONG = re.compile(r"^(\w+=\S+ )*(\./run|\./test|bench/web)\b")
+# What tests/wire/package_test.py does: build the package, and read the Dockerfile as the image.
+PACKAGED = re.compile(r"^(cpack|docker) ")
 
 
 def commands(page):
@@ -40,6 +42,10 @@ def key_id(sluice):
 
 @pytest.mark.parametrize("page, line", CASES)
 def test_command(sluice, token_id, key_id, page, line):
+    if PACKAGED.match(line):
+        for path in re.findall(r"packaging/\S+", line):
+            assert (ROOT / path).is_file()
+        return
     if LONG.match(line):
         script = re.search(r"(\./run|\./test|bench/web)", line)[1]
         assert os.access(ROOT / script, os.X_OK)
