@@ -1,6 +1,7 @@
 #include "access/budget.h"
 
 #include "access/metrics.h"
+#include "access/shared_budgets.h"
 #include "access/spend_writer.h"
 #include "base/rfc3339.h"
 
@@ -15,18 +16,18 @@ constexpr Millis kUsedUpLogInterval{60'000};
 constexpr Millis kOverrunLogInterval{60'000};
 
 // The setting of the limit that has no room.
-std::string setting_of(const Refused& refused, const Purchase& purchase,
-                       const std::vector<std::string>& providers) {
+std::string setting_of(const Refused& refused, std::string_view provider,
+                       std::string_view token_id) {
     std::string name;
     switch (refused.purse) {
         case Purse::kGateway:
             name = "budgets.gateway.";
             break;
         case Purse::kProvider:
-            name = "budgets.providers." + providers[purchase.provider] + ".";
+            name = "budgets.providers." + std::string(provider) + ".";
             break;
         case Purse::kToken:
-            name = purchase.payer.token_id.empty() ? "budgets.anonymous." : "the token's ";
+            name = token_id.empty() ? "budgets.anonymous." : "the token's ";
             break;
         case Purse::kKey:
             name = "budgets.key_default.";
@@ -37,12 +38,12 @@ std::string setting_of(const Refused& refused, const Purchase& purchase,
     return name;
 }
 
-BudgetRefusal explain(const Refused& refused, const Purchase& purchase,
-                      const std::vector<std::string>& providers, UtcDay today) {
+BudgetRefusal explain(const Refused& refused, std::string_view provider, std::string_view token_id,
+                      UtcDay today) {
     BudgetRefusal refusal;
     refusal.budget = refused;
     refusal.resets_at = resets_at(refused.shortage.period, today);
-    refusal.detail = setting_of(refused, purchase, providers) + " has no room for this call";
+    refusal.detail = setting_of(refused, provider, token_id) + " has no room for this call";
     if (refusal.resets_at) {
         refusal.detail += " until " + rfc3339(*refusal.resets_at);
     }
@@ -54,11 +55,13 @@ BudgetRefusal explain(const Refused& refused, const Purchase& purchase,
 // Everything, shared with the reservations, which may outlive the Budgets that they came from.
 struct Reservation::Ledger {
     Ledger(Executor control_loop, BudgetConfig config, std::vector<std::string> providers,
-           SpendStore& spend_store, Clock& time, const obs::Log& logger, obs::Metrics& metrics)
+           SpendStore& spend_store, Clock& time, const obs::Log& logger, obs::Metrics& metrics,
+           SharedBudgets* shared_budgets)
         : control(control_loop),
           store(spend_store),
           clock(time),
           log(logger),
+          shared(shared_budgets),
           books(std::move(config), std::move(providers), utc_day(time.wall_now())),
           writer(std::move(control_loop), spend_store, time, logger, metrics),
           open(metrics.gauge(kBudgetReservations)),
@@ -76,9 +79,15 @@ struct Reservation::Ledger {
         }
     }
 
-    BudgetRefusal used_up(const Refused& no, const Purchase& purchase, UtcDay today);
+    BudgetRefusal used_up(const Refused& no, std::size_t provider, std::string_view token_id,
+                          UtcDay today);
+    Task<std::optional<BudgetRefusal>> claim(Reservation& reservation, Instant deadline);
+    void changed(BudgetAccount& account);
     BudgetRefusal without_store();
     static BudgetRefusal without_time();
+    BudgetRefusal without_replicas();
+    static bool is_limited(const Reservation& reservation);
+    void share_figures();
     bool needs_store(const Reservation& reservation) const;
     void ask_for_cover(Reservation& reservation);
     void give_back(Reservation& reservation);
@@ -90,6 +99,7 @@ struct Reservation::Ledger {
     SpendStore& store;
     Clock& clock;
     const obs::Log& log;
+    SharedBudgets* const shared;  // null: nothing is shared
     BudgetBooks books;
     SpendWriter writer;
     obs::Gauge open;
@@ -102,14 +112,14 @@ struct Reservation::Ledger {
     obs::LogLimiter overrun_lines;
 };
 
-BudgetRefusal Reservation::Ledger::used_up(const Refused& no, const Purchase& purchase,
-                                           UtcDay today) {
+BudgetRefusal Reservation::Ledger::used_up(const Refused& no, std::size_t provider,
+                                           std::string_view token_id, UtcDay today) {
     refused[static_cast<std::size_t>(no.purse)].add();
-    BudgetRefusal refusal = explain(no, purchase, books.providers(), today);
+    BudgetRefusal refusal = explain(no, books.providers()[provider], token_id, today);
     std::uint64_t suppressed = 0;
     if (used_up_lines.allow(clock.now(), suppressed)) {
         log.warn("budget_used_up", {{"budget", to_string(no.purse)},
-                                    {"provider", books.providers()[purchase.provider]},
+                                    {"provider", books.providers()[provider]},
                                     {"detail", refusal.detail},
                                     {"suppressed", suppressed}});
     }
@@ -139,6 +149,65 @@ bool Reservation::Ledger::needs_store(const Reservation& reservation) const {
                        });
 }
 
+BudgetRefusal Reservation::Ledger::without_replicas() {
+    refused_by_store.add();
+    BudgetRefusal refusal;
+    refusal.detail = "what other replicas spend is not known, and redis.required is true";
+    return refusal;
+}
+
+Task<std::optional<BudgetRefusal>> Reservation::Ledger::claim(Reservation& reservation,
+                                                              Instant deadline) {
+    std::vector<const BudgetAccount*> accounts;
+    for (const BudgetAccount* account : reservation.accounts_) {
+        if (account != nullptr && account->limits().any()) {
+            accounts.push_back(account);
+        }
+    }
+    const SharedBudgets::Answer answer =
+        co_await shared->claim(std::move(accounts), reservation.cost_, deadline);
+    switch (answer.end) {
+        case SharedBudgets::Answer::End::kRoom:
+            break;
+        case SharedBudgets::Answer::End::kNoRoom: {
+            constexpr auto kToken = static_cast<std::size_t>(Purse::kToken);
+            co_return used_up(*answer.refused, reservation.provider_,
+                              reservation.accounts_[kToken]->name().id, utc_day(clock.wall_now()));
+        }
+        case SharedBudgets::Answer::End::kTooLate:
+            co_return without_time();
+        case SharedBudgets::Answer::End::kUnknown:
+            if (shared->is_required()) {
+                co_return without_replicas();
+            }
+    }
+    co_return std::nullopt;
+}
+
+bool Reservation::Ledger::is_limited(const Reservation& reservation) {
+    return std::ranges::any_of(reservation.accounts_, [](const BudgetAccount* account) {
+        return account != nullptr && account->limits().any();
+    });
+}
+
+void Reservation::Ledger::changed(BudgetAccount& account) {
+    writer.changed(account);
+    if (shared != nullptr) {
+        shared->changed(account);
+    }
+}
+
+// Those that others have to reckon with before this process spends again.
+void Reservation::Ledger::share_figures() {
+    if (shared == nullptr) {
+        return;
+    }
+    shared->changed(books.gateway());
+    for (std::size_t i = 0; i < books.providers().size(); ++i) {
+        shared->changed(books.provider(i));
+    }
+}
+
 void Reservation::Ledger::ask_for_cover(Reservation& reservation) {
     for (BudgetAccount* account : reservation.accounts_) {
         if (account != nullptr && account->needs_vouching() && !account->is_vouched_for()) {
@@ -152,7 +221,7 @@ void Reservation::Ledger::give_back(Reservation& reservation) {
     for (BudgetAccount* account : reservation.accounts_) {
         if (account != nullptr) {
             account->release(reservation.cost_);
-            writer.changed(*account);
+            changed(*account);
         }
     }
     open.add(-1);
@@ -174,9 +243,8 @@ void Reservation::Ledger::book(Reservation& reservation, const Spent& charged) {
         // It may have cost more than was expected, or a day may have begun.
         if (account->needs_vouching() && !account->is_vouched_for()) {
             writer.urgent(*account);
-        } else {
-            writer.changed(*account);
         }
+        changed(*account);
     }
     spent_usd[reservation.provider_].add(static_cast<double>(charged.micro_usd) /
                                          static_cast<double>(kMicroUsd));
@@ -225,10 +293,11 @@ void Reservation::settle(const std::optional<Spent>& charged) && {
 }
 
 Budgets::Budgets(Executor control, BudgetConfig config, std::vector<std::string> providers,
-                 SpendStore& store, Clock& clock, const obs::Log& log, obs::Metrics& metrics)
+                 SpendStore& store, Clock& clock, const obs::Log& log, obs::Metrics& metrics,
+                 SharedBudgets* shared)
     : ledger_(std::make_shared<Reservation::Ledger>(std::move(control), std::move(config),
                                                     std::move(providers), store, clock, log,
-                                                    metrics)) {}
+                                                    metrics, shared)) {}
 
 Budgets::~Budgets() = default;
 
@@ -236,6 +305,11 @@ Task<Status> Budgets::load() {
     const UtcDay today = utc_day(ledger_->clock.wall_now());
     CO_TRY(auto balances, co_await ledger_->store.load(today));
     ledger_->books.open(std::move(balances), today);
+    if (ledger_->shared != nullptr) {
+        CO_TRY(std::string name, co_await ledger_->store.name());
+        ledger_->shared->open(std::move(name));
+        ledger_->share_figures();
+    }
     co_await ledger_->writer.forget_old_days();
     co_return Status();
 }
@@ -244,7 +318,7 @@ std::variant<Reservation, BudgetRefusal> Budgets::reserve(const Purchase& purcha
     Reservation::Ledger& ledger = *ledger_;
     const UtcDay today = utc_day(ledger.clock.wall_now());
     if (const auto no = ledger.books.refusal(purchase, today)) {
-        return ledger.used_up(*no, purchase, today);
+        return ledger.used_up(*no, purchase.provider, purchase.payer.token_id, today);
     }
     Reservation reservation(ledger_);
     reservation.provider_ = purchase.provider;
@@ -264,11 +338,20 @@ std::variant<Reservation, BudgetRefusal> Budgets::reserve(const Purchase& purcha
         }
         reservation.covered_ = true;
     }
+    if (ledger.shared != nullptr && Reservation::Ledger::is_limited(reservation)) {
+        reservation.is_shared_ = true;
+        reservation.covered_ = false;
+    }
     return reservation;
 }
 
 Task<std::optional<BudgetRefusal>> Budgets::cover(Reservation& reservation, Instant deadline) {
     const std::shared_ptr<Reservation::Ledger> ledger = ledger_;
+    if (reservation.is_shared_) {
+        if (auto refusal = co_await ledger->claim(reservation, deadline)) {
+            co_return refusal;
+        }
+    }
     const guard::WriteEnd end = co_await ledger->writer.wait_for(reservation.write_, deadline);
     if (end == guard::WriteEnd::kLost && ledger->needs_store(reservation)) {
         co_return ledger->without_store();
@@ -286,7 +369,8 @@ std::optional<BudgetRefusal> Budgets::would_refuse(const Purchase& purchase) con
     if (!no) {
         return std::nullopt;
     }
-    return explain(*no, purchase, ledger_->books.providers(), today);
+    return explain(*no, ledger_->books.providers()[purchase.provider], purchase.payer.token_id,
+                   today);
 }
 
 namespace {
@@ -321,6 +405,7 @@ Task<Result<Usage>> Budgets::usage(UsageQuery query) {
 
 void Budgets::reconfigure(BudgetConfig config) {
     ledger_->books.reconfigure(std::move(config));
+    ledger_->share_figures();
 }
 
 Task<void> Budgets::stop() {

@@ -27,6 +27,8 @@
 
 namespace sluice::access {
 
+class SharedBudgets;
+
 // Why a call may not be made.
 struct BudgetRefusal {
     std::optional<Refused> budget;  // nothing: the store is lost (budgets.on_store_loss) or slow
@@ -45,7 +47,8 @@ class Reservation {
     Reservation& operator=(Reservation&&) = delete;
     ~Reservation();
 
-    // Whether the call may be sent; otherwise Budgets::cover() is to be awaited first.
+    // Whether the call may be sent; otherwise Budgets::cover() is to be awaited first. Where
+    // replicas share what is limited, that is so before every call.
     bool is_covered() const { return covered_; }
     // The request is about to leave.
     void mark_sent() { sent_ = true; }
@@ -64,6 +67,7 @@ class Reservation {
     Spent cost_;
     std::uint64_t write_ = 0;  // with this write the store vouches for it
     bool covered_ = true;
+    bool is_shared_ = false;  // all replicas together have to have room for it
     bool sent_ = false;
 };
 
@@ -71,8 +75,10 @@ class Budgets {
  public:
     // References outlive it; `control` is the executor of the control loop. `providers` are the
     // names that Purchase::provider counts, and config.providers belong to them.
+    // `shared` may be null: nothing is shared with replicas.
     Budgets(Executor control, BudgetConfig config, std::vector<std::string> providers,
-            SpendStore& store, Clock& clock, const obs::Log& log, obs::Metrics& metrics);
+            SpendStore& store, Clock& clock, const obs::Log& log, obs::Metrics& metrics,
+            SharedBudgets* shared = nullptr);
     ~Budgets();
     Budgets(const Budgets&) = delete;
     Budgets& operator=(const Budgets&) = delete;
@@ -83,14 +89,16 @@ class Budgets {
     // Control loop. Reserves in every purse or in none.
     std::variant<Reservation, BudgetRefusal> reserve(const Purchase& purchase);
 
-    // Control loop. Waits until the store vouches for a reservation that is not covered: at most
+    // Control loop. Waits until all replicas together have room for a reservation that is not
+    // covered, and the store vouches for it: at most
     // guard::kMaxWriteWait, and not past `deadline`. Nothing when the call may be sent; a refusal
     // when the store is lost, something of the call is limited, and the setting says so. A
     // cancelled wait ends with nothing, too: who may be cancelled looks before marking the call as
     // sent.
     Task<std::optional<BudgetRefusal>> cover(Reservation& reservation, Instant deadline);
 
-    // Control loop. What reserve() would say, without reserving; a lost store is left out.
+    // Control loop. What reserve() would say, without reserving; a lost store and what other
+    // replicas spend are left out.
     std::optional<BudgetRefusal> would_refuse(const Purchase& purchase) const;
 
     // Control loop.

@@ -19,6 +19,12 @@ Spent BudgetAccount::spent(Period period, UtcDay today) const {
     return is_over ? Spent() : spent_[index_of(period)];
 }
 
+Spent BudgetAccount::committed(Period period, UtcDay today) const {
+    Spent all = spent(period, today);
+    all += held_;
+    return all;
+}
+
 std::optional<Shortage> BudgetAccount::shortage(const Limits& limits, std::int64_t micro_usd,
                                                 UtcDay today) const {
     for (const Period period : kEachPeriod) {

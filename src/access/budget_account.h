@@ -43,6 +43,8 @@ class BudgetAccount {
 
     // What was spent in that period, as of `today`; without what is held.
     Spent spent(Period period, UtcDay today) const;
+    // The same with what is held.
+    Spent committed(Period period, UtcDay today) const;
 
     // The first limit that one more call of `micro_usd` would pass; nothing when there is room.
     std::optional<Shortage> shortage(const Limits& limits, std::int64_t micro_usd,

@@ -71,6 +71,9 @@ class SpendStore {
  public:
     virtual ~SpendStore() = default;
 
+    // Names these books among those of other replicas: made with the store, and never changed.
+    virtual Task<Result<std::string>> name() = 0;
+
     // Every account that ever spent something, of tokens and keys up to kMaxAccounts each, as of
     // `today`. Figures
     // of days to come, which a clock that went back leaves behind, count for `today`.

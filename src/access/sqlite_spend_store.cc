@@ -38,6 +38,13 @@ constexpr std::array kSchema = {
             PRIMARY KEY (purse, id)
         ) STRICT, WITHOUT ROWID;
     )sql"},
+    io::SqliteMigration{R"sql(
+        CREATE TABLE spend_books (
+            row INTEGER PRIMARY KEY CHECK (row = 1),
+            name TEXT NOT NULL
+        ) STRICT;
+        INSERT INTO spend_books VALUES (1, lower(hex(randomblob(8))));
+    )sql"},
 };
 
 std::int64_t to_stored(UtcDay day) {
@@ -197,6 +204,13 @@ Result<Usage> read_usage(SqliteConnection& db, const UsageQuery& query) {
     return usage;
 }
 
+Result<std::string> read_books_name(SqliteConnection& db) {
+    TRY(auto rows, db.query("SELECT name FROM spend_books"));
+    TRY(const bool found, rows.next());
+    SLUICE_ASSERT(found);
+    return std::string(rows.text(0));
+}
+
 }  // namespace
 
 io::SqliteSchema spend_schema() {
@@ -205,6 +219,10 @@ io::SqliteSchema spend_schema() {
 
 SqliteSpendStore::SqliteSpendStore(io::SqliteStore& store, io::SqliteStore& reports)
     : store_(store), reports_(reports) {}
+
+Task<Result<std::string>> SqliteSpendStore::name() {
+    co_return co_await store_.run(read_books_name);
+}
 
 Task<Result<std::vector<Balance>>> SqliteSpendStore::load(UtcDay today) {
     auto work = [today](SqliteConnection& db) { return load_in_transaction(db, today); };

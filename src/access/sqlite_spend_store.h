@@ -15,6 +15,7 @@ class SqliteSpendStore final : public SpendStore {
     // usage(), so that a long report holds nothing up; it may be the same one.
     SqliteSpendStore(io::SqliteStore& store, io::SqliteStore& reports);
 
+    Task<Result<std::string>> name() override;
     Task<Result<std::vector<Balance>>> load(UtcDay today) override;
     Task<Status> write(std::vector<SpendRow> rows) override;
     Task<Result<Usage>> usage(UsageQuery query) override;

@@ -2,6 +2,7 @@
 
 #include "access/access.h"
 #include "access/budget.h"
+#include "access/shared_budgets.h"
 #include "access/sqlite_spend_store.h"
 #include "access/sqlite_token_store.h"
 #include "access/token_watch.h"
@@ -190,6 +191,8 @@ struct Gateway::Parts {
         std::make_shared<asio::cancellation_signal>();
     const std::shared_ptr<asio::cancellation_signal> stop_purges =
         std::make_shared<asio::cancellation_signal>();
+    const std::shared_ptr<asio::cancellation_signal> stop_shared_budgets =
+        std::make_shared<asio::cancellation_signal>();
     const std::shared_ptr<asio::cancellation_signal> stop_sweep =
         std::make_shared<asio::cancellation_signal>();
     access::TokenTable tokens;
@@ -200,11 +203,12 @@ struct Gateway::Parts {
     std::unique_ptr<io::SqliteStore> usage_file;
     std::unique_ptr<io::SqliteStore> usage_reports;
     std::unique_ptr<access::SqliteSpendStore> spend_store;
-    std::unique_ptr<access::Budgets> budgets;
     KeyFile key_file;
-    std::unique_ptr<io::RedisClient> redis;             // null: nothing is shared
-    std::unique_ptr<web::SharedAnswers> shared;         // null with it
-    std::shared_ptr<web::RedisKeyRuntime> shared_keys;  // the same
+    std::unique_ptr<io::RedisClient> redis;                 // null: nothing is shared
+    std::unique_ptr<web::SharedAnswers> shared;             // null with it
+    std::shared_ptr<web::RedisKeyRuntime> shared_keys;      // the same
+    std::unique_ptr<access::SharedBudgets> shared_budgets;  // the same
+    std::unique_ptr<access::Budgets> budgets;
     std::unique_ptr<web::KeyPool> keys;
     std::unique_ptr<web::KeyWatch> key_watch;
     std::size_t key_count = 0;
@@ -272,6 +276,7 @@ Status Gateway::Parts::open_redis() {
     redis = std::make_unique<io::RedisClient>(control.get_executor(), config.redis, std::move(tls),
                                               clock, random, log, metrics);
     shared = std::make_unique<web::SharedAnswers>(*redis, clock, random, log, metrics);
+    shared_budgets = std::make_unique<access::SharedBudgets>(*redis, clock, random, log);
     return {};
 }
 
@@ -334,7 +339,7 @@ void Gateway::Parts::build_services() {
     budgets = std::make_unique<access::Budgets>(
         control.get_executor(), config.budgets,
         std::vector<std::string>(providers.begin(), providers.end()), *spend_store, clock, log,
-        metrics);
+        metrics, shared_budgets.get());
     search =
         std::make_unique<web::Search>(control.get_executor(), config.web, *access, *budgets, *keys,
                                       *upstreams, egress, clock, log, metrics, shared.get());
@@ -405,6 +410,7 @@ Task<void> Gateway::Parts::stop_tasks() {
     stop_key_watch->emit(asio::cancellation_type::terminal);
     stop_shared_keys->emit(asio::cancellation_type::terminal);
     stop_purges->emit(asio::cancellation_type::terminal);
+    stop_shared_budgets->emit(asio::cancellation_type::terminal);
     stop_sweep->emit(asio::cancellation_type::terminal);
     co_await tasks.join();
     if (key_watch) {
@@ -453,6 +459,7 @@ Status Gateway::start() {
         if (parts.shared) {
             parts.tasks.spawn(parts.shared_keys->run(), parts.stop_shared_keys);
             parts.tasks.spawn(parts.search->follow_purges(), parts.stop_purges);
+            parts.tasks.spawn(parts.shared_budgets->run(), parts.stop_shared_budgets);
         }
         parts.tasks.spawn(parts.search->sweep_caches(), parts.stop_sweep);
     });

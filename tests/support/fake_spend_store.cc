@@ -19,6 +19,10 @@ Error gone() {
 
 }  // namespace
 
+Task<Result<std::string>> FakeSpendStore::name() {
+    co_return books;
+}
+
 Task<Result<std::vector<Balance>>> FakeSpendStore::load(UtcDay today) {
     if (away) {
         co_return gone();

@@ -20,6 +20,7 @@ class FakeSpendStore final : public access::SpendStore {
     FakeSpendStore(Clock& clock, const FakeSpendStore& other)
         : clock_(clock), totals_(other.totals_), providers_(other.providers_), days_(other.days_) {}
 
+    Task<Result<std::string>> name() override;
     Task<Result<std::vector<access::Balance>>> load(UtcDay today) override;
     Task<Status> write(std::vector<access::SpendRow> rows) override;
     Task<Result<access::Usage>> usage(access::UsageQuery query) override;
@@ -29,6 +30,7 @@ class FakeSpendStore final : public access::SpendStore {
     access::Spent total(access::Purse purse, const std::string& id = {}) const;
     access::Spent on_day(access::Purse purse, const std::string& id, UtcDay day) const;
 
+    std::string books = "b00c5";
     bool away = false;      // every call fails
     Duration write_time{};  // before a write is done
     std::size_t writes = 0;
