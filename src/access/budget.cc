@@ -403,6 +403,10 @@ Task<Result<Usage>> Budgets::usage(UsageQuery query) {
     return run_on(ledger_->control, report(ledger_->writer, ledger_->store, std::move(query)));
 }
 
+OnStoreLoss Budgets::on_store_loss() const {
+    return ledger_->books.config().on_store_loss;
+}
+
 void Budgets::reconfigure(BudgetConfig config) {
     ledger_->books.reconfigure(std::move(config));
     ledger_->share_figures();

@@ -113,6 +113,10 @@ class Budgets {
     // read. Calls under way are counted at what they are expected to cost.
     Task<Result<Usage>> usage(UsageQuery query);
 
+    // Control loop. Whether a call that something limits may be made while what it uses up can't be
+    // written down: budgets.on_store_loss.
+    OnStoreLoss on_store_loss() const;
+
     // Control loop: limits that hold from the next call on.
     void reconfigure(BudgetConfig config);
 

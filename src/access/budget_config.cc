@@ -42,12 +42,13 @@ Limits read_limits(ConfigReader in) {
 BudgetConfig BudgetConfig::read(ConfigReader& in, std::span<const std::string_view> providers) {
     BudgetConfig c;
     ConfigReader budgets = in.section("budgets");
-    budgets.choice({"on_store_loss",
-                    "what becomes of calls that have a budget while spending can't be written down",
-                    {},
-                    false},
-                   c.on_store_loss,
-                   {{"refuse", OnStoreLoss::kRefuse}, {"allow", OnStoreLoss::kAllow}});
+    budgets.choice(
+        {"on_store_loss",
+         "what becomes of calls that have a budget, or whose key has a quota, while what they use "
+         "up can't be written down",
+         {},
+         false},
+        c.on_store_loss, {{"refuse", OnStoreLoss::kRefuse}, {"allow", OnStoreLoss::kAllow}});
     c.gateway = read_limits(budgets.section("gateway"));
     c.anonymous = read_limits(budgets.section("anonymous"));
     c.token_default = read_limits(budgets.section("token_default"));

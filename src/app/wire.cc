@@ -211,6 +211,7 @@ struct Gateway::Parts {
     std::unique_ptr<access::Budgets> budgets;
     std::unique_ptr<web::KeyPool> keys;
     std::unique_ptr<web::KeyWatch> key_watch;
+    std::unique_ptr<web::KeyUsageWriter> key_usage;
     std::size_t key_count = 0;
     std::vector<std::string> lanes_without_key;
     std::unique_ptr<web::Search> search;
@@ -292,6 +293,9 @@ void Gateway::Parts::open_keys() {
     }
     keys->set_default_accounts(config.web.default_accounts());
     key_watch = std::make_unique<web::KeyWatch>(*key_file.store, *keys, clock, log, metrics);
+    key_usage = std::make_unique<web::KeyUsageWriter>(control.get_executor(), keys->runtime(),
+                                                      *key_file.store, clock, log);
+    keys->keep_usage(key_usage.get());
 }
 
 Status Gateway::Parts::choose_upstreams() {
@@ -413,9 +417,9 @@ Task<void> Gateway::Parts::stop_tasks() {
     stop_shared_budgets->emit(asio::cancellation_type::terminal);
     stop_sweep->emit(asio::cancellation_type::terminal);
     co_await tasks.join();
-    if (key_watch) {
-        // What was counted since the last turn; who can't write it now says so once more.
-        const Status saved = co_await key_watch->save_usage();
+    if (key_usage) {
+        // Who can't write it now says so once more.
+        const Status saved = co_await key_usage->stop();
         if (!saved.ok()) {
             log.warn("key_usage_lost", {{"reason", saved.error().message}});
         }

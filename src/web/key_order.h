@@ -22,6 +22,7 @@ inline constexpr KeyIndex kNoKeyIndex = std::numeric_limits<KeyIndex>::max();
 
 // What is touched at every pick, in one cache line.
 struct alignas(64) KeySlot {
+    static constexpr std::int64_t kNoQuota = std::numeric_limits<std::int64_t>::max();
     enum class Place : std::uint8_t { kFree, kRemoved, kDisabled, kReady, kResting, kSaturated };
 
     KeyIndex previous = kNoKeyIndex;  // in its queue
@@ -29,9 +30,9 @@ struct alignas(64) KeySlot {
     std::uint32_t rank = 0;  // of the queue it is in, while kReady
     std::uint32_t in_flight = 0;
     std::int64_t used = 0;
-    std::int64_t quota = std::numeric_limits<std::int64_t>::max();  // without one: never reached
-    Instant quota_until = Instant::max();                           // end of the quota's period
-    Instant rest_until = Instant::min();                            // of a penalty
+    std::int64_t quota = kNoQuota;         // without one: never reached
+    Instant quota_until = Instant::max();  // end of the quota's period
+    Instant rest_until = Instant::min();   // of a penalty
     std::uint16_t max_in_flight = 1;
     std::uint16_t weight = 1;
     std::uint16_t provider = 0;

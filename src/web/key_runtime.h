@@ -20,6 +20,8 @@ namespace sluice::web {
 
 // Names a key to its runtime. Not used again for another key while a reservation of it is open.
 using KeyIndex = std::uint32_t;
+// Numbers the periods of a key's quota: another number is another period. Not kept over a restart.
+using QuotaPeriod = std::uint32_t;
 
 struct RuntimeConfig {
     Rotation rotation = Rotation::kLeastUsed;
@@ -50,6 +52,7 @@ struct NoKey {
         kTried,      // what is left was tried for this request already
         kGone,       // the one that was taken may not be used any more
         kUnknown,    // what replicas share of them can't be read, and nothing else may be used
+        kUncounted,  // the call can't be written down in the quota of the one that was taken
     };
     Why why = Why::kNone;
     std::optional<Instant> back_at = {};  // when the first that rests is back
@@ -74,6 +77,7 @@ struct KeySettlement {
         kNotMade,  // nothing was sent: the quota gets it back, of several calls the last one
     };
     Call call = Call::kMade;
+    QuotaPeriod period = 0;               // of kNotMade: what it was counted in; gone with it
     std::optional<Outcome> outcome = {};  // empty: nothing was learned
     std::optional<KeyRest> rest = {};
 };
@@ -103,12 +107,19 @@ struct KeyCounts {
     bool operator==(const KeyCounts&) const = default;
 };
 
-// Calls of one key in one period, to be kept over a restart.
+// Calls of one key in one period, to be kept over a restart: at least as many as were counted.
 struct KeyUsage {
     std::string id = {};
     // Of its quota; the epoch without one, with a total, and with a window that no call began.
     WallTime period_start{};
     std::int64_t used = 0;
+};
+
+// What a write of usage tells the store.
+enum class UsageWrite : std::uint8_t {
+    kUrgent,  // what it does not vouch for
+    kDue,     // that, what changed, and what nobody used for long
+    kExact,   // everything that it does not know exactly
 };
 
 class KeyRuntime {
@@ -141,6 +152,9 @@ class KeyRuntime {
     virtual bool may_be_used_again(KeyIndex key) const = 0;
     // Another call is made under a reservation: it counts towards the quota as the first one did.
     virtual void count_another_call(KeyIndex key) = 0;
+    // What a call that is counted in this step is counted in, and what one that was counted before
+    // has to be of in order to count now. As far as this process knows.
+    virtual QuotaPeriod quota_period(KeyIndex key) const = 0;
     // Back to available, whatever it rests for; a quota of ours that is used up stays so.
     virtual void clear_rest(KeyIndex key) = 0;
 
@@ -153,8 +167,15 @@ class KeyRuntime {
 
     // Adds what was counted before a restart, if it belongs to the present period.
     virtual void restore_usage(KeyIndex key, const KeyUsage& usage) = 0;
-    // The usage of every key whose count changed since the last call.
-    virtual std::vector<KeyUsage> take_changed_usage() = 0;
+    // Whether the store has a count that is not less than the key's in the present period. Always
+    // so without a quota: who dies then forgets what was not written.
+    virtual bool is_vouched_for(KeyIndex key) const = 0;
+    // What a write that begins now tells the store. Of keys with a quota the count runs ahead of
+    // the calls (guard/write_ahead.h), but in an exact write. Until end_usage_write() the store
+    // vouches for the lesser one of what it said and what it is told. One write at a time.
+    virtual std::vector<KeyUsage> begin_usage_write(UsageWrite what) = 0;
+    // What was not written is part of the next write.
+    virtual void end_usage_write(bool written) = 0;
 };
 
 }  // namespace sluice::web

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <utility>
 
 namespace sluice::web {
@@ -11,7 +10,7 @@ namespace {
 
 // A rest without an end: a quota for all time that is used up.
 constexpr Instant kNever = Instant::max();
-constexpr std::int64_t kNoQuota = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kNoQuota = KeySlot::kNoQuota;
 
 std::uint32_t& count_of(KeyCounts& counts, KeyStatus status) {
     switch (status) {
@@ -82,6 +81,7 @@ KeyIndex MemoryKeyRuntime::add(KeyRules rules) {
         key = static_cast<KeyIndex>(slots_.size());
         slots_.emplace_back();
         rules_.emplace_back();
+        tallies_.emplace_back();
     } else {
         key = free_.back();
         free_.pop_back();
@@ -113,6 +113,7 @@ void MemoryKeyRuntime::change(KeyIndex key, KeyRules rules) {
     unplace(key);
     if (!is_counted_alike(present.quota, rules.quota)) {
         slots_[key].used = 0;
+        begin_period(key);
         note_usage(key);
     }
     present = std::move(rules);
@@ -143,6 +144,12 @@ void MemoryKeyRuntime::leave_account(Group& group, KeyIndex key) {
 }
 
 void MemoryKeyRuntime::forget(KeyIndex key) {
+    // A write under way may name it still: of another period it says nothing.
+    Tally fresh;
+    fresh.period = tallies_[key].period + 1;
+    fresh.is_urgent = tallies_[key].is_urgent;
+    fresh.is_watched = tallies_[key].is_watched;
+    tallies_[key] = fresh;
     slots_[key] = KeySlot{};
     rules_[key] = KeyRules{};
     free_.push_back(key);
@@ -159,6 +166,7 @@ void MemoryKeyRuntime::apply_rules(KeyIndex key) {
     slot.quota = rules.quota ? rules.quota->limit : kNoQuota;
     if (clock_.now() >= slot.quota_until) {
         slot.used = 0;  // that period is over
+        begin_period(key);
     }
     slot.quota_until = end_of_period(slot, rules, clock_.now());
 }
@@ -176,6 +184,12 @@ Instant MemoryKeyRuntime::end_of_period(const KeySlot& slot, const KeyRules& rul
     return reset ? now + (*reset - wall) : kNever;
 }
 
+// Nothing of what the store says is about the new one.
+void MemoryKeyRuntime::begin_period(KeyIndex key) {
+    tallies_[key].period += 1;
+    tallies_[key].vouched = 0;
+}
+
 // A new period of the quota began: what was used before counts no more.
 void MemoryKeyRuntime::roll_quota(KeyIndex key, Instant now) {
     KeySlot& slot = slots_[key];
@@ -183,6 +197,7 @@ void MemoryKeyRuntime::roll_quota(KeyIndex key, Instant now) {
         return;
     }
     slot.used = 0;
+    begin_period(key);
     slot.quota_until = end_of_period(slot, rules_[key], now);
     note_usage(key);
 }
@@ -192,10 +207,22 @@ void MemoryKeyRuntime::count_call(KeyIndex key, Instant now) {
     roll_quota(key, now);
     KeySlot& slot = slots_[key];
     if (slot.used == 0 && has_window(rules_[key])) {
+        begin_period(key);
         slot.quota_until = now + rules_[key].quota->window;
     }
     slot.used += 1;
     note_usage(key);
+    if (slot.quota != kNoQuota) {
+        tallies_[key].pace.count_call(now);
+        note_urgent(key);
+    }
+}
+
+QuotaPeriod MemoryKeyRuntime::quota_period(KeyIndex key) const {
+    const KeySlot& slot = slots_[key];
+    // The next call that is counted begins the next one.
+    const bool is_over = slot.quota != kNoQuota && clock_.now() >= slot.quota_until;
+    return tallies_[key].period + (is_over ? 1 : 0);
 }
 
 void MemoryKeyRuntime::note_usage(KeyIndex key) {
@@ -297,6 +324,9 @@ void MemoryKeyRuntime::assume(KeyIndex key, const KeyStanding& standing) {
     unplace(key);
     group_of(key).counts.in_flight += standing.in_flight - slot.in_flight;
     slot.in_flight = standing.in_flight;
+    if (clock_.now() >= slot.quota_until) {
+        begin_period(key);
+    }
     if (slot.used != standing.used) {
         slot.used = standing.used;
         note_usage(key);
@@ -347,7 +377,8 @@ void MemoryKeyRuntime::settle(KeyIndex key, const KeySettlement& settlement) {
     KeySlot& slot = slots_[key];
     SLUICE_ASSERT(slot.in_flight > 0);
     Group& group = group_of(key);
-    const bool counts_back = settlement.call == KeySettlement::Call::kNotMade && slot.used > 0;
+    const bool counts_back = settlement.call == KeySettlement::Call::kNotMade &&
+                             settlement.period == quota_period(key) && slot.used > 0;
     // In the other rotations the end of a call leaves the turns as they are.
     const bool moves =
         slot.place != KeySlot::Place::kReady || group.order.ranks_by_in_flight() || counts_back;
@@ -486,6 +517,7 @@ void MemoryKeyRuntime::restore_usage(KeyIndex key, const KeyUsage& usage) {
         if (usage.period_start == period_start(key)) {
             unplace(key);
             slots_[key].used += usage.used;
+            tallies_[key].vouched = usage.used;
             place(key, now);
         }
         return;
@@ -496,29 +528,10 @@ void MemoryKeyRuntime::restore_usage(KeyIndex key, const KeyUsage& usage) {
         unplace(key);
         slots_[key].used += usage.used;
         slots_[key].quota_until = now + (rules.quota->window - age);
+        begin_period(key);
+        tallies_[key].vouched = usage.used;
         place(key, now);
     }
-}
-
-std::vector<KeyUsage> MemoryKeyRuntime::take_changed_usage() {
-    const Instant now = clock_.now();
-    std::vector<KeyUsage> result;
-    for (const KeyIndex key : changed_usage_) {
-        KeySlot& slot = slots_[key];
-        if (!slot.usage_changed) {
-            continue;  // removed since
-        }
-        if (now >= slot.quota_until) {
-            // What was counted belongs to a period that is over.
-            unplace(key);
-            roll_quota(key, now);
-            place(key, now);
-        }
-        slot.usage_changed = false;
-        result.push_back({rules_[key].id, period_start(key), slot.used});
-    }
-    changed_usage_.clear();
-    return result;
 }
 
 WallTime MemoryKeyRuntime::period_start(KeyIndex key) const {

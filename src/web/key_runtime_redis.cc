@@ -340,8 +340,10 @@ void RedisKeyRuntime::settle(KeyIndex key, const KeySettlement& settlement) {
     SLUICE_ASSERT(!known.tokens.empty());
     const Key::Token token = std::move(known.tokens.front());
     known.tokens.pop_front();
+    // What was counted in a period that is over is given back to none.
+    const bool is_made = settlement.call == KeySettlement::Call::kMade ||
+                         settlement.period != local_.quota_period(key);
     local_.settle(key, settlement);
-    const bool is_made = settlement.call == KeySettlement::Call::kMade;
     if (!is_made && !token.is_shared && known.unshared_calls > 0) {
         known.unshared_calls -= 1;
     }
@@ -376,6 +378,10 @@ void RedisKeyRuntime::count_another_call(KeyIndex key) {
     untold.calls = 1;
     std::vector<std::string> words{keys_[key].rules.id};
     tell(count_call_script(), key, std::move(words), std::move(untold));
+}
+
+QuotaPeriod RedisKeyRuntime::quota_period(KeyIndex key) const {
+    return local_.quota_period(key);
 }
 
 void RedisKeyRuntime::clear_rest(KeyIndex key) {
@@ -471,8 +477,17 @@ void RedisKeyRuntime::restore_usage(KeyIndex key, const KeyUsage& usage) {
     mark(key);
 }
 
-std::vector<KeyUsage> RedisKeyRuntime::take_changed_usage() {
-    return local_.take_changed_usage();
+// Each replica has a store of its own, which knows of at least what this process was told.
+bool RedisKeyRuntime::is_vouched_for(KeyIndex key) const {
+    return local_.is_vouched_for(key);
+}
+
+std::vector<KeyUsage> RedisKeyRuntime::begin_usage_write(UsageWrite what) {
+    return local_.begin_usage_write(what);
+}
+
+void RedisKeyRuntime::end_usage_write(bool written) {
+    local_.end_usage_write(written);
 }
 
 }  // namespace sluice::web

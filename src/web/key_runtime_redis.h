@@ -55,12 +55,15 @@ class RedisKeyRuntime final : public KeyRuntime {
     bool may_still_be_used(KeyIndex key) const override;
     bool may_be_used_again(KeyIndex key) const override;
     void count_another_call(KeyIndex key) override;
+    QuotaPeriod quota_period(KeyIndex key) const override;
     void clear_rest(KeyIndex key) override;
     KeyCounts counts(ProviderIndex provider) override;
     std::optional<Instant> back_at(ProviderIndex provider) override;
     Task<std::vector<KeyHealth>> health(std::vector<KeyIndex> keys) override;
     void restore_usage(KeyIndex key, const KeyUsage& usage) override;
-    std::vector<KeyUsage> take_changed_usage() override;
+    bool is_vouched_for(KeyIndex key) const override;
+    std::vector<KeyUsage> begin_usage_write(UsageWrite what) override;
+    void end_usage_write(bool written) override;
 
  private:
     struct Key;

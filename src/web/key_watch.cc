@@ -52,35 +52,12 @@ Task<void> KeyWatch::catch_up() {
     }
 }
 
-Task<Status> KeyWatch::save_usage() {
-    for (KeyUsage& usage : pool_.runtime().take_changed_usage()) {
-        std::string id = usage.id;
-        unsaved_.insert_or_assign(std::move(id), std::move(usage));
-    }
-    if (unsaved_.empty()) {
-        co_return Status();
-    }
-    std::vector<KeyUsage> rows;
-    for (auto& [id, usage] : std::exchange(unsaved_, {})) {
-        rows.push_back(std::move(usage));
-    }
-    std::vector<KeyUsage> sent = rows;
-    Status saved = co_await store_.save_usage(std::move(sent));
-    if (!saved.ok()) {
-        for (KeyUsage& usage : rows) {
-            std::string id = usage.id;
-            unsaved_.try_emplace(std::move(id), std::move(usage));  // what came since is newer
-        }
-    }
-    co_return saved;
-}
-
 Task<void> KeyWatch::run() {
     for (;;) {
         co_await clock_.sleep_until(clock_.now() + kKeyPollInterval);
         Status status = co_await refresh();
-        if (status.ok()) {
-            status = co_await save_usage();
+        if (status.ok() && pool_.usage_writer() != nullptr) {
+            status = co_await pool_.usage_writer()->save();
         }
         note(status);
         publish_counts();

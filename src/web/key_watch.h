@@ -1,5 +1,4 @@
-// Keeps the pool that leases keys true to the store that keeps them, and the store's counts of
-// calls true to the pool.
+// Keeps the pool that leases keys true to the store that keeps them.
 #pragma once
 
 #include "base/clock.h"
@@ -37,11 +36,9 @@ class KeyWatch {
     // with a later turn of run(); that is logged and counted.
     Task<void> catch_up();
 
-    // Writes what was counted since the last time. On an error it is written with the next.
-    Task<Status> save_usage();
-
-    // Both of these, and the gauges, for ever; ends by cancellation. While the store is away the
-    // keys last known stay in force, which is logged and counted.
+    // That, what the pool's KeyUsageWriter has to save, and the gauges, for ever; ends by
+    // cancellation. While the store is away the keys last known stay in force, which is logged and
+    // counted.
     Task<void> run();
 
     // What the last turn of run() met: false while the store is away.
@@ -65,8 +62,7 @@ class KeyWatch {
     obs::LogLimiter failure_lines_;
     bool store_answers_ = true;
     std::optional<std::uint64_t> loaded_revision_ = {};
-    std::map<std::string, KeyUsage> unsaved_;  // by id
-    std::map<std::string, Gauges> gauges_;     // by provider
+    std::map<std::string, Gauges> gauges_;  // by provider
 };
 
 }  // namespace sluice::web

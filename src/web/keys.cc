@@ -23,6 +23,9 @@ std::string_view to_string(NoKey::Why why) {
             return "its key was put to rest or taken away before the call began";
         case NoKey::Why::kUnknown:
             return "what replicas share of its keys can't be read";
+        case NoKey::Why::kUncounted:
+            return "the call can't be written down in its key's quota, and budgets.on_store_loss "
+                   "is refuse";
     }
     SLUICE_ASSERT(false && "a NoKey::Why outside its enumeration");
 }
@@ -58,6 +61,7 @@ struct KeyShelf {
     }
 
     std::shared_ptr<KeyRuntime> runtime;
+    KeyUsageWriter* usage_writer = nullptr;
     std::vector<Slot> slots;
     std::vector<std::pair<KeyIndex, std::unique_ptr<const ProviderKey>>> retired;
 };
@@ -67,6 +71,7 @@ struct KeyShelf {
 KeyLease::KeyLease(std::shared_ptr<detail::KeyShelf> shelf, KeyIndex index)
     : shelf_(std::move(shelf)), key_(shelf_->slots[index].key.get()), index_(index) {
     SLUICE_ASSERT(key_ != nullptr);
+    period_ = shelf_->runtime->quota_period(index_);
     shelf_->slots[index].leases += 1;
 }
 
@@ -74,36 +79,59 @@ KeyLease::KeyLease(KeyLease&& other) noexcept = default;
 
 KeyLease::~KeyLease() {
     if (shelf_) {
-        give_back(KeySettlement{});
+        give_back({}, {});
     }
 }
 
 void KeyLease::settle(Outcome outcome, std::optional<KeyRest> rest) && {
-    give_back(KeySettlement{KeySettlement::Call::kMade, outcome, rest});
+    give_back(outcome, rest);
 }
 
 void KeyLease::refund() && {
-    give_back(KeySettlement{KeySettlement::Call::kNotMade, {}, {}});
+    take_back();
+    give_back({}, {});
+}
+
+bool KeyLease::counts_now() const {
+    return is_counted_ && period_ == shelf_->runtime->quota_period(index_);
 }
 
 bool KeyLease::may_be_used() const {
     SLUICE_ASSERT(shelf_ != nullptr);
     const KeyRuntime& runtime = *shelf_->runtime;
-    return used_ ? runtime.may_be_used_again(index_) : runtime.may_still_be_used(index_);
+    return counts_now() ? runtime.may_still_be_used(index_) : runtime.may_be_used_again(index_);
+}
+
+bool KeyLease::count() {
+    if (counts_now()) {
+        return true;
+    }
+    if (!may_be_used()) {
+        return false;
+    }
+    shelf_->runtime->count_another_call(index_);
+    period_ = shelf_->runtime->quota_period(index_);
+    is_counted_ = true;
+    covered_ = false;
+    return true;
+}
+
+bool KeyLease::is_covered() const {
+    SLUICE_ASSERT(shelf_ != nullptr);
+    return counts_now() &&
+           (covered_ || shelf_->usage_writer == nullptr || shelf_->runtime->is_vouched_for(index_));
 }
 
 void KeyLease::use() {
-    SLUICE_ASSERT(shelf_ != nullptr);
-    if (used_) {
-        shelf_->runtime->count_another_call(index_);
-    }
-    used_ = true;
+    SLUICE_ASSERT(shelf_ != nullptr && is_counted_);
+    is_counted_ = false;
 }
 
-void KeyLease::give_back(const KeySettlement& settlement) {
+void KeyLease::give_back(std::optional<Outcome> outcome, std::optional<KeyRest> rest) {
     SLUICE_ASSERT(shelf_ != nullptr);
     const std::shared_ptr<detail::KeyShelf> shelf = std::exchange(shelf_, nullptr);
-    shelf->runtime->settle(index_, settlement);
+    const auto call = is_counted_ ? KeySettlement::Call::kNotMade : KeySettlement::Call::kMade;
+    shelf->runtime->settle(index_, KeySettlement{call, period_, outcome, rest});
     shelf->end_lease(index_);
 }
 
@@ -113,6 +141,23 @@ KeyPool::~KeyPool() = default;
 
 KeyRuntime& KeyPool::runtime() {
     return *shelf_->runtime;
+}
+
+void KeyPool::keep_usage(KeyUsageWriter* writer) {
+    shelf_->usage_writer = writer;
+}
+
+KeyUsageWriter* KeyPool::usage_writer() const {
+    return shelf_->usage_writer;
+}
+
+Task<guard::WriteEnd> KeyPool::cover(KeyLease& lease, Instant deadline) {
+    SLUICE_ASSERT(usage_writer() != nullptr);
+    const guard::WriteEnd end = co_await usage_writer()->cover(deadline);
+    if (end == guard::WriteEnd::kWritten) {
+        lease.set_covered();
+    }
+    co_return end;
 }
 
 std::optional<Instant> KeyPool::back_at(ProviderIndex provider) {

@@ -10,6 +10,7 @@
 #include "web/key_runtime.h"
 #include "web/key_store.h"
 #include "web/key_types.h"
+#include "web/key_usage_writer.h"
 #include "web/provider.h"
 
 #include <cstddef>
@@ -30,8 +31,8 @@ namespace detail {
 struct KeyShelf;  // what leases and their pool share
 }
 
-// A reserved key. Gives it back when destroyed, on every path; then nothing was learned, and the
-// call counts. Movable; not thread-safe.
+// A reserved key, and a call with it that is counted. Gives both back when destroyed, on every
+// path; then nothing was learned, and a call that was made counts. Movable; not thread-safe.
 class KeyLease {
  public:
     KeyLease(KeyLease&& other) noexcept;
@@ -45,12 +46,19 @@ class KeyLease {
     // Whether the call, or after use() another one, may still be made with the key: what others
     // learned of it and what operators decided meanwhile counts.
     bool may_be_used() const;
-    // A call is made with it. The first one counted when the key was leased; each further one
-    // counts now.
+    // Has the next call counted, in the present period of the quota: the first one was when the key
+    // was leased. False, and nothing happened, when it may not be made.
+    bool count();
+    // Whether the next call is counted in the present period, and the store vouches for that.
+    // Otherwise KeyPool::cover() comes first.
+    bool is_covered() const;
+    // The store vouches for the call that is counted, or need not.
+    void set_covered() { covered_ = true; }
+    // The call that is counted is made.
     void use();
 
     // The call of the last use() never left: the next one counts in its place.
-    void take_back() { used_ = false; }
+    void take_back() { is_counted_ = true; }
 
     // Gives the key back with what was learned. A rest may reach the whole account.
     void settle(Outcome outcome, std::optional<KeyRest> rest = {}) &&;
@@ -60,12 +68,15 @@ class KeyLease {
  private:
     friend class KeyPool;
     KeyLease(std::shared_ptr<detail::KeyShelf> shelf, KeyIndex index);
-    void give_back(const KeySettlement& settlement);
+    void give_back(std::optional<Outcome> outcome, std::optional<KeyRest> rest);
+    bool counts_now() const;
 
     std::shared_ptr<detail::KeyShelf> shelf_;  // empty: given back
     const ProviderKey* key_;                   // on the shelf until then
     KeyIndex index_;
-    bool used_ = false;
+    QuotaPeriod period_;      // that the last call is counted in
+    bool is_counted_ = true;  // a call that was not made yet
+    bool covered_ = false;    // that one
 };
 
 using LeaseResult = std::variant<KeyLease, NoKey>;
@@ -91,6 +102,14 @@ class KeyPool {
     LeaseStart lease(ProviderIndex provider, std::span<const KeyIndex> tried);
     // The id of the key that lease() would give, as far as this process knows.
     std::variant<std::string, NoKey> peek(ProviderIndex provider, std::span<const KeyIndex> tried);
+
+    // From here on calls with keys that have a quota are covered before they are made. Null, as at
+    // the beginning: nobody keeps what is counted. `writer` outlives the pool's leases.
+    void keep_usage(KeyUsageWriter* writer);
+    KeyUsageWriter* usage_writer() const;
+    // Waits until the store vouches for the call that `lease` counted; the lease says so then. How
+    // long, and what else may come: KeyUsageWriter::cover().
+    Task<guard::WriteEnd> cover(KeyLease& lease, Instant deadline);
 
     // Why lease() finds none, of a provider of which it found none.
     NoKey why_none(ProviderIndex provider);

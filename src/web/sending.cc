@@ -98,13 +98,23 @@ Task<CallResult> Sender::send(Call call, Admission in) {
             co_return no_money(call, std::move(in.lease), *refusal);
         }
         std::optional<Skip> skip;
+        if (!in.lease.is_covered()) {
+            skip = co_await cover_key(call, in);
+        }
         // Waits end by cancellation without a word.
         if (is_cancelled(co_await asio::this_coro::cancellation_state)) {
             skip = skip_for_absence();
-        } else if (!in.turn->start(clock_.now())) {
+        } else if (!skip && !in.turn->start(clock_.now())) {
             skip = co_await start_late(call, in);
-        } else {
+        } else if (!skip) {
             skip = enter(call, in);
+        }
+        // A period of its quota ended while it waited.
+        while (!skip && !in.lease.is_covered()) {
+            skip = co_await cover_key(call, in);
+            if (!skip) {
+                skip = enter(call, in);
+            }
         }
         if (skip) {
             in.turn->give_back();
@@ -185,6 +195,29 @@ Task<void> Sender::cover(Funds& funds, Instant until) {
     if (auto refusal = co_await budgets_.cover(reserved, until)) {
         funds.emplace<access::BudgetRefusal>(*std::move(refusal));
     }
+}
+
+Task<std::optional<Skip>> Sender::cover_key(const Call& call, Admission& in) {
+    if (!in.lease.count()) {
+        co_return skip_for_key(NoKey{NoKey::Why::kGone, {}});
+    }
+    if (in.lease.is_covered()) {
+        co_return std::nullopt;
+    }
+    const guard::WriteEnd end = co_await keys_.cover(in.lease, call.terms.until);
+    if (is_cancelled(co_await asio::this_coro::cancellation_state)) {
+        co_return skip_for_absence();
+    }
+    if (end == guard::WriteEnd::kDeadline) {
+        co_return skip_for_time();
+    }
+    if (end == guard::WriteEnd::kLost) {
+        if (budgets_.on_store_loss() == access::OnStoreLoss::kRefuse) {
+            co_return skip_for_key(NoKey{NoKey::Why::kUncounted, {}});
+        }
+        in.lease.set_covered();
+    }
+    co_return std::nullopt;
 }
 
 Task<std::optional<Skip>> Sender::start_late(const Call& call, Admission& in) {
@@ -333,10 +366,13 @@ bool Sender::take_detour(const Call& call, const Try& last, Route& route, Admiss
         return false;
     }
     auto other = egress_.other(route.way, egress_ask(call.state().index(), call.request));
-    if (!other || !begin_again(call, in)) {
+    if (!other) {
         return false;
     }
     in.lease.take_back();
+    if (!begin_again(call, in)) {
+        return false;
+    }
     route = {*std::move(other), true};
     return true;
 }

@@ -90,6 +90,9 @@ class Sender {
     static bool is_uncovered(const Funds& funds);
     // Waits until the store vouches for a reservation; what it can't vouch for becomes a refusal.
     Task<void> cover(Funds& funds, Instant until);
+    // The same for the count of the key's quota, in its present period. Why the call is not made
+    // after all; nothing: it is.
+    Task<std::optional<Skip>> cover_key(const Call& call, Admission& in);
     // Waits for the turn where it was put off, since the key or the money was long in coming,
     // starts it and enters. Why the call is not made after all; nothing: it is.
     Task<std::optional<Skip>> start_late(const Call& call, Admission& in);

@@ -50,6 +50,10 @@ Skip skip_for_key(const NoKey& none) {
     return skip;
 }
 
+Skip skip_for_time() {
+    return {Outcome::kCancelled, "no time was left to write down what the call uses up", {}};
+}
+
 Skip skip_for_absence() {
     return {Outcome::kCancelled, "everybody who waited has left", {}};
 }

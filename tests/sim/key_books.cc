@@ -58,21 +58,23 @@ void KeyBooks::remove(std::string_view id) {
 void KeyBooks::clear_rest(std::string_view id) {
     KeyEntry& key = keys_.find(id)->second;
     key.rests_at_least = Instant::min();
-    key.rests_at_most = Instant::min();
+    if (clock_.now() >= key.followed_by) {
+        key.rests_at_most = Instant::min();
+    }
 }
 
 std::size_t KeyBooks::bound_of(const web::KeyRecord& record) const {
     return record.max_in_flight.value_or(config_.max_in_flight);
 }
 
-KeyEntry* KeyBooks::start_call(std::string_view text) {
+KeyBooks::Call KeyBooks::start_call(std::string_view text) {
     const std::size_t at = text.find(kSecretMark);
     const std::string_view number =
         at == std::string_view::npos ? text : text.substr(at + kSecretMark.size(), kNumberSize);
     const auto named = by_secret_.find(number);
     if (named == by_secret_.end()) {
         violations_.check(false, "a call has a secret that is no key's");
-        return nullptr;
+        return {};
     }
     const std::string& id = named->second;
     const auto found = keys_.find(id);
@@ -87,7 +89,7 @@ KeyEntry* KeyBooks::start_call(std::string_view text) {
     violations_.check(key.in_flight < bound, "a key carries more calls than it may", id);
     key.in_flight += 1;
     check_quota(key);
-    return &key;
+    return {&key, key.period};
 }
 
 void KeyBooks::check_quota(KeyEntry& key) {
@@ -99,24 +101,23 @@ void KeyBooks::check_quota(KeyEntry& key) {
         key.period = period;
         key.used = 0;
     }
-    if (clock_.wall_now() - period <= wait_) {
-        return;  // it may have been leased in the period before
-    }
     key.used += 1;
     violations_.check(key.used <= key.record.quota->limit, "a key is used beyond its quota",
                       key.record.id);
 }
 
-void KeyBooks::end_call(KeyEntry& key, Met met) {
+void KeyBooks::end_call(const Call& call, Met met) {
+    KeyEntry& key = *call.key;
     key.in_flight -= 1;
     const auto& quota = key.record.quota;
-    if (met == Met::kProxyOnly && quota && key.used > 0 &&
+    if (met == Met::kProxyOnly && quota && key.used > 0 && call.period == key.period &&
         web::quota_period_start(quota->per, clock_.wall_now()) == key.period) {
         key.used -= 1;
     }
 }
 
-void KeyBooks::tell_to_rest(KeyEntry& told, web::Reach reach, Millis least, Millis most) {
+void KeyBooks::tell_to_rest(KeyEntry& told, web::Reach reach, Millis least, Millis most,
+                            Millis delay) {
     const Instant now = clock_.now();
     told_to_rest_ += 1;
     const auto rest = [&](KeyEntry& key) {
@@ -124,7 +125,8 @@ void KeyBooks::tell_to_rest(KeyEntry& told, web::Reach reach, Millis least, Mill
             return;
         }
         key.rests_at_least = std::max<Instant>(key.rests_at_least, now + least);
-        key.rests_at_most = std::max<Instant>(key.rests_at_most, now + most);
+        key.rests_at_most = std::max<Instant>(key.rests_at_most, now + most + delay);
+        key.followed_by = std::max<Instant>(key.followed_by, now + delay);
     };
     const std::string& account = told.record.account;
     if (reach == web::Reach::kKey || account.empty()) {
@@ -134,6 +136,17 @@ void KeyBooks::tell_to_rest(KeyEntry& told, web::Reach reach, Millis least, Mill
     for (auto& [id, key] : keys_) {
         if (key.record.provider == told.record.provider && key.record.account == account) {
             rest(key);
+        }
+    }
+}
+
+void KeyBooks::check_remembered(const std::vector<web::KeyReport>& reports) {
+    for (const web::KeyReport& report : reports) {
+        const KeyEntry& key = keys_.find(report.record.id)->second;
+        const auto& quota = key.record.quota;
+        if (quota && key.period == web::quota_period_start(quota->per, clock_.wall_now())) {
+            violations_.check(report.health.used >= key.used,
+                              "a process that dies now forgets calls", describe(report));
         }
     }
 }

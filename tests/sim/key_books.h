@@ -25,6 +25,7 @@ struct KeyEntry {
     std::size_t bound_before = 0;             // before `decided_at`, of its calls under way
     Instant rests_at_least = Instant::min();  // until then, if ever
     Instant rests_at_most = Instant::min();
+    Instant followed_by = Instant::min();  // by then what it was told has come into force
 
     std::int64_t used = 0;  // calls in the period that began at `period`
     WallTime period{};
@@ -38,10 +39,6 @@ class KeyBooks {
     KeyBooks(const web::RuntimeConfig& config, const Clock& clock, Violations& violations)
         : config_(config), clock_(clock), violations_(violations) {}
 
-    // How long a lease may wait for its spending to be written down before its call starts: it
-    // may count towards the quota of the period before.
-    void allow_wait(Millis wait) { wait_ = wait; }
-
     static std::string secret_of(std::uint64_t number);
 
     // The operator's doing. A new key has the secret of that number.
@@ -50,15 +47,23 @@ class KeyBooks {
     void remove(std::string_view id);
     void clear_rest(std::string_view id);
 
-    // A call starts with the key whose secret is somewhere in `text`. Null, and a violation, when
-    // there is no such key.
-    KeyEntry* start_call(std::string_view text);
+    // A call under way with a key; null: of none that there is.
+    struct Call {
+        KeyEntry* key = nullptr;
+        WallTime period{};  // of the quota, that it is counted in
+    };
+    // A call starts with the key whose secret is somewhere in `text`: a violation when there is no
+    // such key.
+    Call start_call(std::string_view text);
     // A proxy that kept the call to itself used up nothing of the key.
     enum class Met : bool { kProvider, kProxyOnly };
-    void end_call(KeyEntry& key, Met met);
-    // A provider said so in answer to a call with `key`.
-    void tell_to_rest(KeyEntry& key, web::Reach reach, Millis least, Millis most);
+    void end_call(const Call& call, Met met);
+    // A provider said so in answer to a call with `key`. It comes into force within `delay`,
+    // whatever the operator clears meanwhile.
+    void tell_to_rest(KeyEntry& key, web::Reach reach, Millis least, Millis most, Millis delay);
 
+    // Compares with the calls that were made what a process would know that starts now.
+    void check_remembered(const std::vector<web::KeyReport>& reports);
     // Compares what the gateway says of its keys.
     void compare(const std::vector<web::KeyReport>& reports);
     // Nobody asks for anything any more.
@@ -74,7 +79,6 @@ class KeyBooks {
     const web::RuntimeConfig config_;
     const Clock& clock_;
     Violations& violations_;
-    Millis wait_{};
     std::map<std::string, KeyEntry, std::less<>> keys_;          // by id
     std::map<std::string, std::string, std::less<>> by_secret_;  // ids, by what is after the mark
     std::size_t told_to_rest_ = 0;

@@ -385,8 +385,8 @@ void Network::ended(const Call& call, CallEnd end) {
     if (kept) {
         call.host->rate.take_back();
     }
-    if (call.key != nullptr) {
-        observers_.keys.end_call(*call.key,
+    if (call.key.key != nullptr) {
+        observers_.keys.end_call(call.key,
                                  kept ? KeyBooks::Met::kProxyOnly : KeyBooks::Met::kProvider);
     }
     Said said = Said::kNothing;
@@ -411,13 +411,14 @@ void Network::follow(const Call& call) {
     }
     const bool is_about_key = call.effect == Effect::kCool || call.effect == Effect::kExhaust ||
                               call.effect == Effect::kQuarantine;
-    if (is_about_key && call.reach != web::Reach::kProvider && call.key != nullptr) {
+    if (is_about_key && call.reach != web::Reach::kProvider && call.key.key != nullptr) {
         tell_key(call);
     }
 }
 
 void Network::tell_key(const Call& call) {
     RestTime rest = call.rest.value_or(configured_rest(*call.effect));
+    Millis delay{};
     const web::ProviderSpec& spec = web::all_providers()[call.host->index]->spec();
     if (spec.may_limit_address && call.outcome == Outcome::kRateLimited) {
         rest.least = Millis(0);  // it may be about our address, and then no key rests
@@ -425,15 +426,15 @@ void Network::tell_key(const Call& call) {
     if (retries() && is_passing(call.status)) {
         // The same call may be made again first. Then the last one decides.
         rest.least = Millis(0);
-        rest.most += kLongestSearch;
+        delay = kLongestSearch;
     }
-    observers_.keys.tell_to_rest(*call.key, call.reach, rest.least, rest.most);
+    observers_.keys.tell_to_rest(*call.key.key, call.reach, rest.least, rest.most, delay);
 }
 
 Payment Network::payment_for(const Call& call) const {
     Payment payment;
     payment.provider = call.host->index;
-    payment.key_id = call.key != nullptr ? call.key->record.id : "";
+    payment.key_id = call.key.key != nullptr ? call.key.key->record.id : "";
     payment.payer = call.question != nullptr ? call.question->payer : nullptr;
     const web::ProviderSpec& spec = web::all_providers()[call.host->index]->spec();
     const std::int64_t per_1000 = config_.provider(call.host->name).price.micro_usd_per_1000;

@@ -67,7 +67,7 @@ class Network {
     struct Call {
         Host* host = nullptr;
         CircuitBooks::Call circuit;
-        KeyEntry* key = nullptr;
+        KeyBooks::Call key;
         web::Cost charge = {};  // at the list price, if it is answered
         Payment payment = {};
         Question* question = nullptr;

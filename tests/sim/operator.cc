@@ -27,7 +27,11 @@ Operator::Operator(test::WebHarness& harness, KeyBooks& books, PurseBooks& purse
       network_(network),
       random_(random),
       key_store_(harness.clock),
-      watch_(key_store_, harness.keys, harness.clock, harness.log, harness.metrics) {}
+      watch_(key_store_, harness.keys, harness.clock, harness.log, harness.metrics),
+      usage_(harness.io.get_executor(), harness.keys.runtime(), key_store_, harness.clock,
+             harness.log) {
+    harness.keys.keep_usage(&usage_);
+}
 
 std::uint32_t Operator::random_weight() {
     return static_cast<std::uint32_t>(1 + random_.below(9));
@@ -120,18 +124,30 @@ void Operator::trouble_the_key_store() {
 // Its errors are those of a store that is away.
 void Operator::watch_keys() {
     if (done(watch_.refresh()).ok()) {
-        static_cast<void>(done(watch_.save_usage()).ok());
+        static_cast<void>(done(usage_.save()).ok());
+    }
+}
+
+std::vector<web::KeyReport> Operator::what_the_store_says() {
+    test::FakeKeyStore copy(harness_.clock, key_store_);
+    web::KeyPool later(std::make_shared<web::MemoryKeyRuntime>(
+        harness_.clock, harness_.web.config()->keys.runtime));
+    later.apply(done(copy.load(0)).value());
+    return done(later.report());
+}
+
+void Operator::look_into_the_key_store() {
+    if (!may_forget_) {
+        books_.check_remembered(what_the_store_says());
     }
 }
 
 void Operator::check_usage_is_kept(Violations& violations) {
     key_store_.away = false;
     watch_keys();
-    web::KeyPool later(std::make_shared<web::MemoryKeyRuntime>(
-        harness_.clock, harness_.web.config()->keys.runtime));
-    later.apply(done(key_store_.load(0)).value());
+    violations.check(done(usage_.stop()).ok(), "what keys were used can't be written at the end");
     const std::vector<web::KeyReport> now = done(harness_.keys.report());
-    const std::vector<web::KeyReport> then = done(later.report());
+    const std::vector<web::KeyReport> then = what_the_store_says();
     violations.check(now.size() == then.size(), "after a restart there are other keys");
     for (std::size_t i = 0; i < std::min(now.size(), then.size()); ++i) {
         violations.check(now[i].record == then[i].record, "a key is another after a restart",
@@ -176,6 +192,7 @@ void Operator::set_random_budgets() {
     }
     config.on_store_loss =
         random_.below(2) == 0 ? access::OnStoreLoss::kRefuse : access::OnStoreLoss::kAllow;
+    may_forget_ = may_forget_ || config.on_store_loss == access::OnStoreLoss::kAllow;
     purses_.set(config);
     harness_.budgets.reconfigure(std::move(config));
 }

@@ -39,7 +39,9 @@ class Operator {
     void trouble_the_key_store();
     // What the gateway does all the time: reads changes of keys, and writes what they were used.
     void watch_keys();
-    // With the keys as they are stored another process counts on from where this one is.
+    // A process that starts now, after a crash of this one, knows of every call with a quota.
+    void look_into_the_key_store();
+    // After an orderly end another process counts on from where this one is.
     void check_usage_is_kept(Violations& violations);
     // Every provider may be used at any rate, and has a key that nothing is known of yet.
     void set_everything_right();
@@ -49,6 +51,7 @@ class Operator {
     T done(Task<T> task) {
         return test::run_task(harness_.io, harness_.clock, std::move(task));
     }
+    std::vector<web::KeyReport> what_the_store_says();
     web::KeyRecord& random_key();
     void patch(web::KeyRecord& record, web::KeyPatch patch);
     void change_key();
@@ -66,6 +69,8 @@ class Operator {
     Random& random_;
     test::FakeKeyStore key_store_;
     web::KeyWatch watch_;
+    web::KeyUsageWriter usage_;
+    bool may_forget_ = false;              // calls were allowed that could not be written down
     std::vector<web::KeyRecord> records_;  // of the keys that there are
     std::uint64_t last_number_ = 10'000'000;
 };

@@ -124,7 +124,6 @@ class Run {
     bool all_held() {
         const bool disk_fails = random_.below(2) == 0;
         if (disk_fails) {
-            books_.allow_wait(guard::kMaxWriteWait);
             purses_.allow_wait(guard::kMaxWriteWait);
         }
         operator_.set_random_budgets();
@@ -151,6 +150,7 @@ class Run {
                 operator_.watch_keys();
             }
             if (i % kLookEvery == 0) {
+                operator_.look_into_the_key_store();
                 look();
             }
         }
@@ -158,8 +158,8 @@ class Run {
         searches_.check_all_served();
         look();
         check_nothing_is_left();
-        operator_.check_usage_is_kept(violations_);
         check_recovery();
+        operator_.check_usage_is_kept(violations_);
         totals_.trips += network_.trips();
         for (const web::Provider* provider : web::all_providers()) {
             totals_.retries += static_cast<std::uint64_t>(

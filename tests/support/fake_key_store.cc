@@ -143,7 +143,15 @@ Task<Result<std::uint64_t>> FakeKeyStore::revision() {
     co_return revision_;
 }
 
+std::optional<web::KeyUsage> FakeKeyStore::usage_of(const std::string& id) const {
+    const auto found = usage_.find(id);
+    return found == usage_.end() ? std::nullopt : std::optional(found->second);
+}
+
 Task<Status> FakeKeyStore::save_usage(std::vector<web::KeyUsage> usage) {
+    if (write_time > Duration::zero()) {
+        co_await clock_.sleep_until(clock_.now() + write_time);
+    }
     CO_TRY_STATUS(check());
     usage_writes += 1;
     for (web::KeyUsage& one : usage) {

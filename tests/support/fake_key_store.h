@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,15 @@ namespace sluice::test {
 // Belongs to one executor.
 class FakeKeyStore final : public web::KeyStore {
  public:
-    explicit FakeKeyStore(const Clock& clock) : clock_(clock) {}
+    explicit FakeKeyStore(Clock& clock) : clock_(clock) {}
+    // One that holds what `other` holds at this moment, as after a crash, and works.
+    FakeKeyStore(Clock& clock, const FakeKeyStore& other)
+        : clock_(clock),
+          revision_(other.revision_),
+          keys_(other.keys_),
+          changed_(other.changed_),
+          removed_(other.removed_),
+          usage_(other.usage_) {}
 
     Task<Status> unlock() override;
     Task<Result<web::KeyRecord>> add(web::NewKey key) override;
@@ -27,13 +36,17 @@ class FakeKeyStore final : public web::KeyStore {
 
     bool away = false;        // every call fails
     bool reads_away = false;  // load() and revision() fail
+    Duration write_time{};    // before usage is written
     std::size_t usage_writes = 0;
+
+    // What it says now of one key; nothing of one that was not used.
+    std::optional<web::KeyUsage> usage_of(const std::string& id) const;
 
  private:
     Status check() const;
     Status check_reads() const;
 
-    const Clock& clock_;
+    Clock& clock_;
     std::uint64_t revision_ = 0;
     std::vector<web::StoredKey> keys_;
     std::map<std::string, std::uint64_t> changed_;  // by id, the revision of the last change

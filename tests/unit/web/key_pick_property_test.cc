@@ -31,6 +31,13 @@ struct ModelKey {
     Instant rest_until = Instant::min();
 };
 
+// A reservation, and when its last call was counted.
+struct OpenCall {
+    KeyIndex key = 0;
+    QuotaPeriod period = 0;
+    WallTime counted_at{};
+};
+
 class Model {
  public:
     Model(Rotation rotation, test::ManualClock& clock) : rotation_(rotation), clock_(clock) {}
@@ -55,6 +62,11 @@ class Model {
                 key.period_end = quota_reset(key.rules.quota->per, clock_.wall_now());
             }
         }
+    }
+    // Whether a call that was counted then is one of the present period.
+    bool counts_now(const ModelKey& key, WallTime counted_at) const {
+        return !key.period_end ||
+               counted_at >= quota_period_start(key.rules.quota->per, clock_.wall_now());
     }
     // The keys whose turn it may be. (Two that came back at the same instant may come in either
     // order, and of a weighted rotation only the shares are promised.)
@@ -174,13 +186,14 @@ class KeyPickPropertyTest : public testing::TestWithParam<std::tuple<Rotation, i
         ASSERT_TRUE(allowed.contains(index)) << "a key that may not be used, or not now";
         model.keys.at(index).in_flight += 1;
         model.keys.at(index).used += 1;
-        open.push_back(index);
+        open.push_back({index, runtime.quota_period(index), clock.wall_now()});
     }
     void use_again() {
         if (open.empty()) {
             return;
         }
-        const KeyIndex index = open[static_cast<std::size_t>(random.below(open.size()))];
+        OpenCall& call = open[static_cast<std::size_t>(random.below(open.size()))];
+        const KeyIndex index = call.key;
         ModelKey& key = model.keys.at(index);
         const bool may = key.rules.state == KeyState::kActive && !model.rests(key);
         EXPECT_EQ(runtime.may_be_used_again(index), may);
@@ -189,6 +202,7 @@ class KeyPickPropertyTest : public testing::TestWithParam<std::tuple<Rotation, i
         if (may) {
             runtime.count_another_call(index);
             key.used += 1;
+            call = {index, runtime.quota_period(index), clock.wall_now()};
         }
     }
     void settle() {
@@ -196,9 +210,11 @@ class KeyPickPropertyTest : public testing::TestWithParam<std::tuple<Rotation, i
             return;
         }
         const auto which = open.begin() + static_cast<std::ptrdiff_t>(random.below(open.size()));
-        const KeyIndex index = *which;
+        const OpenCall call = *which;
+        const KeyIndex index = call.key;
         open.erase(which);
         KeySettlement settlement;
+        settlement.period = call.period;
         if (random.below(4) == 0) {
             settlement.call = KeySettlement::Call::kNotMade;
         }
@@ -210,7 +226,8 @@ class KeyPickPropertyTest : public testing::TestWithParam<std::tuple<Rotation, i
         runtime.settle(index, settlement);
         ModelKey& key = model.keys.at(index);  // keys are removed while no call is open
         key.in_flight -= 1;
-        if (settlement.call == KeySettlement::Call::kNotMade && key.used > 0) {
+        if (settlement.call == KeySettlement::Call::kNotMade &&
+            model.counts_now(key, call.counted_at)) {
             key.used -= 1;
         }
         if (settlement.rest) {
@@ -239,7 +256,7 @@ class KeyPickPropertyTest : public testing::TestWithParam<std::tuple<Rotation, i
     SeededRandom random;
     Model model;
     MemoryKeyRuntime runtime;
-    std::vector<KeyIndex> open;
+    std::vector<OpenCall> open;
     int made = 0;
 };
 

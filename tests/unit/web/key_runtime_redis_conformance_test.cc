@@ -1,5 +1,6 @@
 #include "key_replicas.h"
 #include "key_runtime_conformance.h"
+#include "key_usage_conformance.h"
 #include "web/metrics.h"
 
 namespace sluice::test {

@@ -76,7 +76,7 @@ class SharedKeysTest : public testing::Test {
     // Returns when Redis knows of it.
     void settle(Replica& replica, KeyIndex key, std::optional<KeyRest> rest = {}) {
         replica.keys->settle(key,
-                             KeySettlement{KeySettlement::Call::kMade, Outcome::kSuccess, rest});
+                             KeySettlement{KeySettlement::Call::kMade, 0, Outcome::kSuccess, rest});
         land(replica);
     }
     // Whatever the replica said to Redis has got there, or will not.
@@ -184,11 +184,13 @@ TEST_F(SharedKeysTest, AQuotaIsCountedTogether) {
     EXPECT_EQ(why_none(other), NoKey::Why::kResting);
     for (Replica* replica : {&one, &other}) {
         EXPECT_EQ(health(*replica, a).used, 4);
-        const std::vector<KeyUsage> usage = replica->keys->take_changed_usage();
+        const std::vector<KeyUsage> usage = replica->keys->begin_usage_write(UsageWrite::kExact);
+        replica->keys->end_usage_write(true);
         ASSERT_EQ(usage.size(), 1u);
         EXPECT_EQ(usage[0].used, 4);
     }
-    one.keys->settle(a, KeySettlement{KeySettlement::Call::kNotMade, {}, {}});
+    one.keys->settle(
+        a, KeySettlement{KeySettlement::Call::kNotMade, one.keys->quota_period(a), {}, {}});
     land(one);
     EXPECT_EQ(health(other, a).used, 3);
     EXPECT_EQ(pick_key(other), a);
@@ -286,7 +288,7 @@ TEST_F(SharedKeysTest, AFlushedRedisIsToldAgain) {
         settle(other, a);
     }
     other.keys->settle(*pick_key(other, {a}),
-                       KeySettlement{KeySettlement::Call::kMade, Outcome::kRateLimited,
+                       KeySettlement{KeySettlement::Call::kMade, 0, Outcome::kRateLimited,
                                      KeyRest{KeyStatus::kQuarantined, 90s}});
     land(other);
     refresh(one);

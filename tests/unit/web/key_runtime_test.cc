@@ -1,4 +1,5 @@
 #include "key_runtime_conformance.h"
+#include "key_usage_conformance.h"
 #include "support/run_task.h"
 #include "web/key_runtime_memory.h"
 
