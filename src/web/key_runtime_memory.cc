@@ -330,6 +330,7 @@ void MemoryKeyRuntime::assume(KeyIndex key, const KeyStanding& standing) {
     if (slot.used != standing.used) {
         slot.used = standing.used;
         note_usage(key);
+        note_urgent(key);
     }
     slot.quota_until = standing.quota_until;
     slot.rest_until = standing.rest_until;

@@ -338,6 +338,25 @@ TEST_F(SharedKeysTest, AStoreGivesWhatRedisDoesNotKnow) {
     EXPECT_EQ(health(third, same).used, 40);
 }
 
+// Calls of others use up what a replica's store vouches for as its own calls do.
+TEST_F(SharedKeysTest, AStoreIsToldOfTheCallsOfOthersBeforeTheNextOne) {
+    const KeyIndex a = add(limited("a", {100'000, KeyQuota::Per::kMonth, {}}));
+    ASSERT_EQ(pick_key(one), a);
+    const std::vector<KeyUsage> block = one.keys->begin_usage_write(UsageWrite::kUrgent);
+    one.keys->end_usage_write(true);
+    ASSERT_EQ(block.size(), 1u);
+    for (std::int64_t i = 0; i < block[0].used; ++i) {
+        ASSERT_EQ(pick_key(other), a);
+    }
+    ASSERT_EQ(pick_key(one), a);
+    EXPECT_FALSE(one.keys->is_vouched_for(a));
+    const std::vector<KeyUsage> next = one.keys->begin_usage_write(UsageWrite::kUrgent);
+    one.keys->end_usage_write(true);
+    ASSERT_EQ(next.size(), 1u);
+    EXPECT_GE(next[0].used, block[0].used + 2);
+    EXPECT_TRUE(one.keys->is_vouched_for(a));
+}
+
 // Without Redis each one goes on with what it knows, which is said once, and tells it afterwards
 // what it did meanwhile.
 TEST_F(SharedKeysTest, WhatHappensWithoutRedisIsGivenBack) {
