@@ -30,6 +30,7 @@ class ChildProcess {
 
     // While it runs.
     void send_signal(int number) const;
+    int pid() const { return pid_; }
 
     // Waits until something listens on `port`. False when nothing did in time.
     bool wait_for_port(std::uint16_t port,
