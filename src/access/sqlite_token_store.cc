@@ -1,8 +1,8 @@
 #include "access/sqlite_token_store.h"
 
-#include <algorithm>
+#include "access/token_rows.h"
+
 #include <array>
-#include <chrono>
 #include <utility>
 
 namespace sluice::access {
@@ -44,32 +44,6 @@ constexpr std::array kSchema = {
     )sql"},
 };
 
-using Stamp = std::chrono::time_point<std::chrono::system_clock, Millis>;
-
-WallTime to_stored_precision(WallTime time) {
-    return std::chrono::floor<Millis>(time);
-}
-
-std::int64_t to_stored(WallTime time) {
-    return std::chrono::floor<Millis>(time).time_since_epoch().count();
-}
-
-std::optional<std::int64_t> to_stored(std::optional<WallTime> time) {
-    return time ? std::optional(to_stored(*time)) : std::nullopt;
-}
-
-WallTime from_stored(std::int64_t milliseconds) {
-    return Stamp(Millis(milliseconds));
-}
-
-std::optional<WallTime> from_stored(std::optional<std::int64_t> milliseconds) {
-    return milliseconds ? std::optional(from_stored(*milliseconds)) : std::nullopt;
-}
-
-std::string_view bytes_of(const Sha256& digest) {
-    return {reinterpret_cast<const char*>(digest.data()), digest.size()};
-}
-
 constexpr std::string_view kSelect =
     "SELECT id, label, scopes, created_at, expires_at, requests_per_minute, last4, revoked_at,"
     " digest, calls_day, calls_month, calls_total, micro_usd_day, micro_usd_month,"
@@ -81,24 +55,15 @@ constexpr std::string_view kSelectOne =
 
 // A row of either query.
 Result<StoredToken> read_token(const SqliteStatement& row) {
-    const auto scopes = Scopes::parse(row.text(2));
-    const std::string_view digest = row.blob(8);
     StoredToken token;
-    if (!scopes || digest.size() != token.digest.size()) {
-        return Error{Code::kUnavailable, Blame::kGateway,
-                     "the token " + std::string(row.text(0)) +
-                         " in the database is not as this program writes it",
-                     std::nullopt};
-    }
     token.record.id = row.text(0);
+    TRY_STATUS(read_scopes_and_digest(row.text(2), row.blob(8), token));
     token.record.label = row.text(1);
-    token.record.scopes = *scopes;
     token.record.created_at = from_stored(row.integer(3));
     token.record.expires_at = from_stored(row.optional_integer(4));
     token.record.requests_per_minute = row.optional_integer(5);
     token.record.last4 = row.text(6);
     token.record.revoked_at = from_stored(row.optional_integer(7));
-    std::copy(digest.begin(), digest.end(), token.digest.begin());
     for (std::size_t i = 0; i < kPeriods; ++i) {
         token.record.budget.calls[i] = row.optional_integer(9 + static_cast<int>(i));
         token.record.budget.micro_usd[i] = row.optional_integer(12 + static_cast<int>(i));
@@ -112,14 +77,11 @@ Status bump_revision(SqliteConnection& db) {
 
 Status insert_token(SqliteConnection& db, const StoredToken& token) {
     const TokenRecord& record = token.record;
-    const WallTime forget_before = record.created_at - kForgetRevokedAfter;
-    TRY_STATUS(db.change("DELETE FROM token WHERE revoked_at < ?1", {to_stored(forget_before)}));
+    TRY_STATUS(
+        db.change("DELETE FROM token WHERE revoked_at < ?1", {forget_before(record.created_at)}));
     TRY(const std::int64_t kept, db.integer("SELECT count(*) FROM token"));
     if (kept >= static_cast<std::int64_t>(kMaxTokens)) {
-        return Error{Code::kConflict, Blame::kCaller,
-                     "there are " + std::to_string(kMaxTokens) +
-                         " tokens, which is the most; revoked ones are forgotten after 90 days",
-                     std::nullopt};
+        return too_many_tokens();
     }
     const std::string scopes = record.scopes.to_string();
     TRY_STATUS(
@@ -161,8 +123,7 @@ Result<TokenRecord> revoke_in_transaction(SqliteConnection& db, const std::strin
     TRY(auto rows, db.query(kSelectOne, {id}));
     TRY(const bool found, rows.next());
     if (!found) {
-        // The id is not repeated: who mistakes it may have typed a whole token.
-        return Error{Code::kNotFound, Blame::kCaller, "there is no token of that id", std::nullopt};
+        return no_such_token();
     }
     TRY(auto token, read_token(rows));
     if (changed > 0) {
@@ -193,22 +154,6 @@ Result<TokenSet> load_in_transaction(SqliteConnection& db) {
     }
 }
 
-StoredToken to_stored_token(const NewToken& token, const TokenText& text, WallTime now) {
-    StoredToken stored;
-    stored.record.id = text.id;
-    stored.record.label = token.label;
-    stored.record.scopes = token.scopes;
-    stored.record.created_at = to_stored_precision(now);
-    if (token.expires_at) {
-        stored.record.expires_at = to_stored_precision(*token.expires_at);
-    }
-    stored.record.requests_per_minute = token.requests_per_minute;
-    stored.record.budget = token.budget;
-    stored.record.last4 = text.last4;
-    stored.digest = text.digest;
-    return stored;
-}
-
 Task<Result<std::optional<IssuedToken>>> issue(io::SqliteStore& store, NewToken token, When when,
                                                WallTime now, Random& random) {
     CO_TRY_STATUS(validate(token, now));
@@ -221,10 +166,7 @@ Task<Result<std::optional<IssuedToken>>> issue(io::SqliteStore& store, NewToken 
     if (!added) {
         co_return std::optional<IssuedToken>();
     }
-    IssuedToken issued;
-    issued.record = std::move(stored.record);
-    issued.token = std::move(text.token);
-    co_return std::optional<IssuedToken>(std::move(issued));
+    co_return std::optional<IssuedToken>(to_issued(std::move(stored), std::move(text)));
 }
 
 }  // namespace

@@ -4,6 +4,22 @@
 
 namespace sluice::io {
 
+std::string postgres_array(const std::vector<std::string>& elements) {
+    std::string array("{");
+    for (const std::string& element : elements) {
+        array.append(array.size() == 1 ? "\"" : ",\"");
+        for (const char c : element) {
+            if (c == '"' || c == '\\') {
+                array.push_back('\\');
+            }
+            array.push_back(c);
+        }
+        array.push_back('"');
+    }
+    array.push_back('}');
+    return array;
+}
+
 std::size_t PostgresRows::bytes() const {
     return data_.size() + cells_.size() * sizeof(Cell);
 }

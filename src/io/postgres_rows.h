@@ -45,6 +45,9 @@ class PostgresValue {
 
 using PostgresValues = std::vector<PostgresValue>;
 
+// Texts as a parameter of an array type: "$1::text[]", or of numbers "$1::bigint[]".
+std::string postgres_array(const std::vector<std::string>& elements);
+
 // The rows of a statement, all of them, in PostgreSQL's binary format. Rows and columns count from
 // 0; NULL reads as 0 and as empty. Views live as long as this object.
 class PostgresRows {

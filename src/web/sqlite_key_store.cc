@@ -1,8 +1,8 @@
 #include "web/sqlite_key_store.h"
 
-#include <algorithm>
+#include "web/key_rows.h"
+
 #include <array>
-#include <chrono>
 #include <utility>
 
 namespace sluice::web {
@@ -64,27 +64,6 @@ constexpr std::array kSchema = {
     )sql"},
 };
 
-// Hexadecimal digits of a key's id: enough to tell 20,000 keys apart, few enough to read.
-constexpr std::size_t kKeyIdDigits = 12;
-
-// What is sealed to notice another secrets key, and for what.
-constexpr std::string_view kCheckText = "the keys of this gateway";
-constexpr std::string_view kCheckPurpose = "vault";
-
-using Stamp = std::chrono::time_point<std::chrono::system_clock, Millis>;
-
-std::int64_t to_stored(WallTime time) {
-    return std::chrono::floor<Millis>(time).time_since_epoch().count();
-}
-
-WallTime from_stored(std::int64_t milliseconds) {
-    return Stamp(Millis(milliseconds));
-}
-
-std::string_view bytes_of(const Sha256& digest) {
-    return {reinterpret_cast<const char*>(digest.data()), digest.size()};
-}
-
 constexpr std::string_view kSelect =
     "SELECT id, provider, label, account, last4, state, weight, max_in_flight, quota_limit,"
     " quota_per, engine_id, created_at, sealed, used, used_since"
@@ -101,7 +80,7 @@ KeyRecord read_record(const SqliteStatement& row) {
     record.label = row.text(2);
     record.account = row.text(3);
     record.last4 = row.text(4);
-    record.state = row.text(5) == "disabled" ? KeyState::kDisabled : KeyState::kActive;
+    record.state = stored_state(row.text(5));
     record.weight = static_cast<std::uint32_t>(row.integer(6));
     if (const auto bound = row.optional_integer(7)) {
         record.max_in_flight = static_cast<std::uint32_t>(*bound);
@@ -120,52 +99,23 @@ Result<std::int64_t> next_revision(SqliteConnection& db) {
     return db.integer("SELECT revision FROM key_revision");
 }
 
-Error not_found() {
-    // The id is not repeated: who mistakes it may have typed a whole key.
-    return Error{Code::kNotFound, Blame::kCaller, "there is no key of that id", {}};
-}
-
-KeyRecord record_of(const NewKey& key, const Sha256& digest, WallTime now) {
-    KeyRecord record;
-    record.id = to_hex(digest).substr(0, kKeyIdDigits);
-    record.provider = key.provider;
-    record.label = key.label;
-    record.account = key.account;
-    record.last4 = key.secret.last4();
-    record.weight = key.weight;
-    record.max_in_flight = key.max_in_flight;
-    record.quota = key.quota;
-    record.engine_id = key.engine_id;
-    record.created_at = std::chrono::floor<Millis>(now);
-    return record;
-}
-
 Status insert_key(SqliteConnection& db, const KeyVault& vault, Random& random, const NewKey& key,
                   const Sha256& digest, const KeyRecord& record, std::int64_t revision) {
     TRY(const std::int64_t kept, db.integer("SELECT count(*) FROM provider_key"));
     if (kept >= static_cast<std::int64_t>(kMaxKeys)) {
-        return Error{
-            Code::kConflict,
-            Blame::kCaller,
-            "there are " + std::to_string(kMaxKeys) + " keys, which is the most; remove one first",
-            {}};
+        return too_many_keys();
     }
     const std::string sealed = vault.seal(key.secret, record.id, random);
-    std::optional<std::int64_t> limit;
-    std::optional<std::string> per;
-    if (record.quota) {
-        limit = record.quota->limit;
-        per = period_text(*record.quota);
-    }
+    const StoredQuota quota = to_stored(record.quota);
     TRY_STATUS(db.change(
         "INSERT INTO provider_key (id, provider, label, account, last4, state, weight,"
         " max_in_flight, quota_limit, quota_per, engine_id, created_at, digest, vault_key_id,"
         " sealed, changed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
         "?15, ?16)",
         {record.id, record.provider, record.label, record.account, record.last4,
-         to_string(record.state), record.weight, record.max_in_flight, limit, per, record.engine_id,
-         to_stored(record.created_at), SqliteBlob{bytes_of(digest)}, vault.key_id(),
-         SqliteBlob{sealed}, revision}));
+         to_string(record.state), record.weight, record.max_in_flight, quota.limit, quota.per,
+         record.engine_id, to_stored(record.created_at), SqliteBlob{bytes_of(digest)},
+         vault.key_id(), SqliteBlob{sealed}, revision}));
     return {};
 }
 
@@ -184,10 +134,7 @@ Result<KeyRecord> add_in_transaction(SqliteConnection& db, const KeyVault& vault
     TRY(auto transaction, db.begin(SqliteTransaction::Mode::kImmediate));
     TRY(const bool kept, has_digest(db, kIsKept, digest));
     if (kept) {
-        return Error{Code::kConflict,
-                     Blame::kCaller,
-                     "this key of " + key.provider + " is there already, as " + record.id,
-                     {}};
+        return key_is_there(record);
     }
     TRY_STATUS(
         db.change("DELETE FROM removed_key WHERE digest = ?1", {SqliteBlob{bytes_of(digest)}}));
@@ -223,19 +170,9 @@ Result<KeyRecord> read_one(SqliteConnection& db, const std::string& id) {
     TRY(auto rows, db.query(kSelectOne, {id}));
     TRY(const bool found, rows.next());
     if (!found) {
-        return not_found();
+        return no_such_key();
     }
     return read_record(rows);
-}
-
-void apply_patch(KeyRecord& record, const KeyPatch& patch) {
-    record.state = patch.state.value_or(record.state);
-    record.label = patch.label.value_or(record.label);
-    record.account = patch.account.value_or(record.account);
-    record.weight = patch.weight.value_or(record.weight);
-    record.max_in_flight = patch.max_in_flight.value_or(record.max_in_flight);
-    record.quota = patch.quota.value_or(record.quota);
-    record.engine_id = patch.engine_id.value_or(record.engine_id);
 }
 
 Result<KeyRecord> patch_in_transaction(SqliteConnection& db, const std::string& id,
@@ -244,18 +181,13 @@ Result<KeyRecord> patch_in_transaction(SqliteConnection& db, const std::string& 
     TRY(KeyRecord record, read_one(db, id));
     apply_patch(record, patch);
     TRY(const std::int64_t revision, next_revision(db));
-    std::optional<std::int64_t> limit;
-    std::optional<std::string> per;
-    if (record.quota) {
-        limit = record.quota->limit;
-        per = period_text(*record.quota);
-    }
+    const StoredQuota quota = to_stored(record.quota);
     TRY_STATUS(
         db.change("UPDATE provider_key SET state = ?2, label = ?3, account = ?4,"
                   " weight = ?5, max_in_flight = ?6, quota_limit = ?7, quota_per = ?8,"
                   " engine_id = ?9, changed = ?10 WHERE id = ?1",
                   {id, to_string(record.state), record.label, record.account, record.weight,
-                   record.max_in_flight, limit, per, record.engine_id, revision}));
+                   record.max_in_flight, quota.limit, quota.per, record.engine_id, revision}));
     TRY_STATUS(transaction.commit());
     return record;
 }
@@ -269,7 +201,7 @@ Status remove_in_transaction(SqliteConnection& db, const std::string& id, WallTi
                   {id, to_stored(now), revision}));
     TRY(const std::int64_t removed, db.change("DELETE FROM provider_key WHERE id = ?1", {id}));
     if (removed == 0) {
-        return not_found();
+        return no_such_key();
     }
     return transaction.commit();
 }
@@ -290,11 +222,7 @@ Status read_keys(SqliteConnection& db, const KeyVault& vault, std::uint64_t sinc
         key.record = read_record(rows);
         Result<Secret> secret = vault.open(rows.blob(12), key.record.id);
         if (!secret.ok()) {
-            return Error{Code::kUnavailable,
-                         Blame::kGateway,
-                         "the key " + key.record.id + " in " + db.path() +
-                             " can't be read: " + secret.error().message,
-                         {}};
+            return unreadable_key(key.record.id, db.path(), secret.error());
         }
         key.secret = *std::move(secret);
         if (rows.integer(13) > 0) {
@@ -335,17 +263,9 @@ Result<bool> belongs_to(SqliteConnection& db, const KeyVault& vault) {
     if (!known) {
         return false;
     }
-    const std::string theirs(rows.text(0));
-    if (theirs == vault.key_id() && vault.open(rows.blob(1), kCheckPurpose).ok()) {
-        return true;
-    }
-    return Error{Code::kConflict,
-                 Blame::kCaller,
-                 db.path() + ": the keys in it were encrypted with the secrets key " + theirs +
-                     ", and this one is " + vault.key_id() +
-                     "; give the right one (setting secrets.key), or move the file away to "
-                     "begin without those keys",
-                 {}};
+    TRY_STATUS(check_vault_mark(vault, std::string(rows.text(0)), rows.blob(1), db.path(),
+                                "move the file away to begin without those keys"));
+    return true;
 }
 
 // The first to come says which secrets key this file belongs to; all others have to have the same,
@@ -361,9 +281,9 @@ Status unlock_file(SqliteConnection& db, const KeyVault& vault, Random& random) 
     if (known) {
         return {};
     }
-    const std::string check = vault.seal(Secret(std::string(kCheckText)), kCheckPurpose, random);
+    const std::string mark = seal_vault_mark(vault, random);
     TRY_STATUS(
-        db.change("INSERT INTO key_vault VALUES (1, ?1, ?2)", {vault.key_id(), SqliteBlob{check}}));
+        db.change("INSERT INTO key_vault VALUES (1, ?1, ?2)", {vault.key_id(), SqliteBlob{mark}}));
     return transaction.commit();
 }
 

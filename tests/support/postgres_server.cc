@@ -120,4 +120,9 @@ void PostgresServer::signal_all(int number) const {
     }
 }
 
+PostgresServer& shared_postgres() {
+    static PostgresServer server;
+    return server;
+}
+
 }  // namespace sluice::test

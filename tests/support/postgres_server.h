@@ -40,4 +40,7 @@ class PostgresServer {
     std::unique_ptr<ChildProcess> process_;
 };
 
+// One that lives as long as the process, for tests that only need databases: initdb takes a second.
+PostgresServer& shared_postgres();
+
 }  // namespace sluice::test

@@ -1,7 +1,7 @@
 // The client against a real PostgreSQL that works, dies, hangs and comes back.
 #include "io/postgres.h"
-#include "postgres_fixture.h"
 #include "support/postgres_server.h"
+#include "unit/io/postgres_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -22,13 +22,9 @@ using test::PostgresServer;
 
 class PostgresClientTest : public testing::Test {
  protected:
-    static void SetUpTestSuite() { server_ = std::make_unique<PostgresServer>(); }
-    static void TearDownTestSuite() { server_.reset(); }
-
-    static std::unique_ptr<PostgresServer> server_;
-    const std::string url_ = server_->make_database();
+    PostgresServer& server_ = test::shared_postgres();
+    const std::string url_ = server_.make_database();
 };
-std::unique_ptr<PostgresServer> PostgresClientTest::server_;
 
 Task<Result<std::int64_t>> write_twice(PostgresSession& session, bool commits) {
     CO_TRY_STATUS(co_await session.begin());
@@ -57,6 +53,25 @@ TEST_F(PostgresClientTest, ValuesComeBack) {
     EXPECT_EQ(rows->optional_integer(0, 3), std::nullopt);
     EXPECT_EQ(rows->integer(0, 4), -7);
     EXPECT_EQ(rows->integer(0, 5), 7);
+}
+
+// Arrays hold texts as they are.
+TEST_F(PostgresClientTest, ArraysComeBack) {
+    PostgresFixture db(url_);
+    ASSERT_TRUE(db.start().ok());
+    const std::vector<std::string> texts{"a", "", "q\"uo,te", "back\\slash", "{NULL}", "NULL"};
+    const auto rows = db.query(
+        "SELECT t FROM unnest($1::text[]) WITH ORDINALITY AS u (t, i)"
+        " ORDER BY i",
+        {postgres_array(texts)});
+    ASSERT_TRUE(rows.ok()) << rows.error().message;
+    ASSERT_EQ(rows->size(), texts.size());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        EXPECT_FALSE(rows->is_null(i, 0));
+        EXPECT_EQ(rows->text(i, 0), texts[i]);
+    }
+    EXPECT_TRUE(
+        db.query("SELECT t FROM unnest($1::text[]) AS u (t)", {postgres_array({})})->empty());
 }
 
 // What a job did not commit is gone with it, and its connection serves the next one.
@@ -158,14 +173,14 @@ TEST_F(PostgresClientTest, ItComesBack) {
     PostgresFixture db(url_, 1s);
     ASSERT_TRUE(db.start().ok());
     ASSERT_TRUE(db.query("SELECT 1::int").ok());
-    server_->kill();
+    server_.kill();
     ASSERT_TRUE(db.until([&] { return !db.client->is_up(); }));
     const Instant began = db.clock.now();
     for (int i = 0; i < 100; ++i) {
         EXPECT_EQ(db.query("SELECT 1::int").error().code, Code::kUnavailable);
     }
     EXPECT_LT(db.clock.now() - began, 500ms);
-    server_->start();
+    server_.start();
     ASSERT_TRUE(db.until([&] { return db.client->is_up(); }));
     EXPECT_TRUE(db.query("SELECT 1::int").ok());
 }
@@ -174,14 +189,20 @@ TEST_F(PostgresClientTest, ItComesBack) {
 TEST_F(PostgresClientTest, OneThatHangsCostsOneTimeout) {
     PostgresFixture db(url_, 400ms);
     ASSERT_TRUE(db.start().ok());
-    server_->freeze();
-    const Instant began = db.clock.now();
     std::vector<std::shared_ptr<PostgresFixture::Call>> calls;
+    for (std::size_t i = 0; i < PostgresClient::kMaxConnections; ++i) {
+        calls.push_back(db.begin("SELECT 1::int FROM pg_sleep(0.1)"));
+    }
+    ASSERT_TRUE(
+        db.until([&] { return std::ranges::all_of(calls, [](auto& c) { return c->ended; }); }));
+    server_.freeze();
+    const Instant began = db.clock.now();
+    EXPECT_EQ(db.query("SELECT 1::int").error().code, Code::kTimeout);
     for (int i = 0; i < 20; ++i) {
         calls.push_back(db.begin("SELECT 1::int"));
     }
     Duration longest{};
-    Instant last = began;
+    Instant last = db.clock.now();
     ASSERT_TRUE(db.until([&] {
         longest = std::max<Duration>(longest, db.clock.now() - last);
         last = db.clock.now();
@@ -193,7 +214,7 @@ TEST_F(PostgresClientTest, OneThatHangsCostsOneTimeout) {
         EXPECT_FALSE(db.query("SELECT 1::int").ok());
     }
     EXPECT_LT(db.clock.now() - began, 1'400ms);
-    server_->resume();
+    server_.resume();
     ASSERT_TRUE(db.until([&] { return db.client->is_up(); }));
     EXPECT_TRUE(db.query("SELECT 1::int").ok());
 }
@@ -227,9 +248,9 @@ TEST_F(PostgresClientTest, NoticesAreHeard) {
     ASSERT_TRUE(db.until([&] { return heard > before; }));
     EXPECT_LT(other.clock.now() - began, 500ms);
     const int before_loss = heard;
-    server_->kill();
+    server_.kill();
     ASSERT_TRUE(db.until([&] { return !db.client->is_up(); }));
-    server_->start();
+    server_.start();
     EXPECT_TRUE(db.until([&] { return heard > before_loss; }));
     EXPECT_TRUE(other.until([&] { return other.client->is_up(); }));
 }
@@ -237,7 +258,7 @@ TEST_F(PostgresClientTest, NoticesAreHeard) {
 // Where nobody can be let in the reason says so, and no password is in it.
 TEST_F(PostgresClientTest, ARefusalIsExplained) {
     PostgresFixture unknown(
-        "postgresql://postgres:hunter2@127.0.0.1:" + std::to_string(server_->port()) + "/nosuch");
+        "postgresql://postgres:hunter2@127.0.0.1:" + std::to_string(server_.port()) + "/nosuch");
     const Status refused = unknown.start();
     ASSERT_FALSE(refused.ok());
     EXPECT_NE(refused.error().message.find("refused"), std::string::npos);

@@ -5,6 +5,7 @@
 #include "base/random.h"
 #include "io/postgres.h"
 #include "io/postgres_metrics.h"
+#include "io/postgres_schema.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
 #include "support/collecting_sink.h"
@@ -27,15 +28,19 @@ namespace sluice::test {
 class PostgresFixture {
  public:
     explicit PostgresFixture(const std::string& url, Millis timeout = Millis(5'000))
-        : log(clock, sink, obs::Level::kInfo) {
+        : log(clock, sink, obs::Level::kInfo), client(make_client(url, timeout)) {}
+    ~PostgresFixture() { run(client->stop()); }
+
+    // One more on the same loop, to be stopped by who asked for it.
+    std::unique_ptr<io::PostgresClient> make_client(const std::string& url,
+                                                    Millis timeout = Millis(5'000)) {
         io::PostgresConfig config;
         config.url = Secret(url);
         config.target = io::parse_postgres_url(url).value();
         config.timeout = timeout;
-        client = std::make_unique<io::PostgresClient>(loop.get_executor(), std::move(config), "",
-                                                      clock, random, log, metrics);
+        return std::make_unique<io::PostgresClient>(loop.get_executor(), std::move(config), "",
+                                                    clock, random, log, metrics);
     }
-    ~PostgresFixture() { run(client->stop()); }
 
     // The result of `task`; the client's own tasks go on afterwards.
     template <class T>
@@ -78,6 +83,12 @@ class PostgresFixture {
             return session.query(sql, values);
         };
         return client->run(std::move(work));
+    }
+
+    // Brings the tables of that store up to date.
+    Status migrate(io::PostgresSchema schema) {
+        auto work = [schema](io::PostgresSession& session) { return io::migrate(session, schema); };
+        return run(client->run(std::move(work)));
     }
 
     // A job under way.

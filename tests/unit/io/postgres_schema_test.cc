@@ -1,7 +1,7 @@
 #include "io/postgres_schema.h"
 
-#include "postgres_fixture.h"
 #include "support/postgres_server.h"
+#include "unit/io/postgres_fixture.h"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,6 @@ namespace sluice::io {
 namespace {
 
 using test::PostgresFixture;
-using test::PostgresServer;
 
 // Each would fail if it were taken twice.
 constexpr std::array kSteps = {
@@ -39,13 +38,8 @@ class PostgresSchemaTest : public testing::Test {
         return db.run(db.client->run(std::move(work)));
     }
 
-    static void SetUpTestSuite() { server_ = std::make_unique<PostgresServer>(); }
-    static void TearDownTestSuite() { server_.reset(); }
-
-    static std::unique_ptr<PostgresServer> server_;
-    PostgresFixture db_{server_->make_database()};
+    PostgresFixture db_{test::shared_postgres().make_database()};
 };
-std::unique_ptr<PostgresServer> PostgresSchemaTest::server_;
 
 // A store's tables grow step by step, whatever they began with, and others' are left alone.
 TEST_F(PostgresSchemaTest, TakesTheStepsThatAreMissing) {
