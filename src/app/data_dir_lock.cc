@@ -57,8 +57,7 @@ Result<DataDirLock> DataDirLock::take(const std::string& data_dir) {
     }
     return Error{.code = Code::kUnavailable,
                  .blame = Blame::kGateway,
-                 .message = "the data directory " + data_dir + " is in use: " + holder_of(file) +
-                            " serves from it",
+                 .message = "the data directory " + data_dir + " is in use by " + holder_of(file),
                  .retry_after = {}};
 }
 

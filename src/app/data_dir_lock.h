@@ -1,5 +1,5 @@
-// Who serves from a data directory: one process, since two would each spend what their budgets
-// leave.
+// Who spends from a data directory: one process, since two would each spend what its budgets leave,
+// and write over each other's figures.
 #pragma once
 
 #include "base/result.h"

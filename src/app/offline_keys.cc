@@ -4,6 +4,7 @@
 #include "access/budget.h"
 #include "access/sqlite_spend_store.h"
 #include "access/tokens.h"
+#include "app/data_dir_lock.h"
 #include "app/key_file.h"
 #include "app/private_loop.h"
 #include "app/wire.h"
@@ -25,6 +26,7 @@
 #include "web/provider.h"
 #include "web/provider_state.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,7 +52,8 @@ io::Method method_of(const std::string& name) {
 // Members are in dependency order.
 struct OfflineKeys::Parts {
     explicit Parts(const Config& config)
-        : sink(obs::make_stderr_sink()),
+        : data_dir(config.data_dir),
+          sink(obs::make_stderr_sink()),
           log(clock, *sink, obs::Level::kError),
           web_config(std::make_shared<const web::WebConfig>(config.web)),
           http(loop.executor(), config.upstream, clock, log, metrics),
@@ -64,6 +67,8 @@ struct OfflineKeys::Parts {
     Status open_spending(const Config& config, StoreUse use);
     Status load_spending();
 
+    const std::string data_dir;
+    std::optional<DataDirLock> data_dir_lock;  // while money is spent, until it is written
     SystemClock clock;
     SystemRandom random;
     std::unique_ptr<obs::LogSink> sink;
@@ -101,9 +106,12 @@ Status OfflineKeys::Parts::open_spending(const Config& config, StoreUse use) {
     return {};
 }
 
-// Only for a trial. `doctor` looks at keys beside a running gateway, which the figures belong to.
+// Only for a trial, and not beside a gateway that drains. `doctor` looks at keys beside a running
+// gateway, which the figures belong to.
 Status OfflineKeys::Parts::load_spending() {
     if (!spending_is_loaded) {
+        TRY(auto lock, DataDirLock::take(data_dir));
+        data_dir_lock.emplace(std::move(lock));
         TRY_STATUS(loop.run(budgets->load()));
         spending_is_loaded = true;
     }

@@ -167,7 +167,7 @@ struct Gateway::Parts {
     }
 
     Config config;
-    std::optional<DataDirLock> data_dir_lock;  // until the drain begins
+    std::optional<DataDirLock> data_dir_lock;  // until the last figure is written
     const Environment& environment;
     Clock& clock;
     Random& random;
@@ -515,12 +515,11 @@ void Gateway::drain() {
         parts_->ops_door->start_draining();
     }
     if (parts_->server) {
-        parts_->server->release_unix_sockets();
-        // What is under way is reserved in the store already, so a successor may start meanwhile.
-        parts_->data_dir_lock.reset();
         parts_->server->drain();
     }
     parts_->stop_control();
+    // Figures are written as they stand here, so whoever spends from them comes after the last one.
+    parts_->data_dir_lock.reset();
 }
 
 }  // namespace sluice::app

@@ -180,22 +180,15 @@ std::vector<std::string> HttpServer::addresses() const {
     return impl_->addresses;
 }
 
-// Once: afterwards the paths may be a successor's.
-void HttpServer::release_unix_sockets() {
-    if (!impl_->running) {
-        return;
-    }
-    for (const std::string& path : std::exchange(impl_->unix_paths, {})) {
-        ::unlink(path.c_str());
-    }
-}
-
 void HttpServer::drain() {
     if (!impl_->running) {
         return;
     }
-    release_unix_sockets();
     impl_->running = false;
+    // Once and first: afterwards the paths may be a successor's.
+    for (const std::string& path : std::exchange(impl_->unix_paths, {})) {
+        ::unlink(path.c_str());
+    }
     for (const auto& thread : impl_->threads) {
         thread->drain();
     }

@@ -69,13 +69,9 @@ class HttpServer {
     // The bound addresses with their real ports, "127.0.0.1:43210", in the order of config.listen.
     std::vector<std::string> addresses() const;
 
-    // Removes the Unix sockets' paths, so that a successor may put its own in place. drain() does
-    // it first of all.
-    void release_unix_sockets();
-
-    // Stops accepting; idle connections close at once, busy ones after their answer (which says
-    // Connection: close), and whatever is left after drain_timeout is cut. Returns when all is
-    // done.
+    // Removes the Unix sockets' paths and stops accepting; idle connections close at once, busy
+    // ones after their answer (which says Connection: close), and whatever is left after
+    // drain_timeout is cut. Returns when all is done.
     void drain();
 
     // New values for connections and requests from now on; listen, threads and TLS files stay.

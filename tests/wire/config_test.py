@@ -194,7 +194,7 @@ def test_one_gateway_serves_from_a_data_directory(upstream):
         os.remove(gateway.socket_path)
         second = run("serve", "--listen", "127.0.0.1:0", "--data-dir", gateway.data_dir)
         assert second.returncode == 1
-        assert f"process {gateway.process.pid} serves" in second.stderr
+        assert f"in use by process {gateway.process.pid}" in second.stderr
     finally:
         gateway.stop()
 

@@ -1,4 +1,5 @@
 """The end of the process: it comes in time, whoever hangs on, and takes nothing from others."""
+import json
 import os
 import signal
 import subprocess
@@ -50,19 +51,26 @@ def test_searches_that_stall_are_cut_at_the_drain_timeout(stalled):
         connection.close()
 
 
-def test_a_successor_keeps_its_admin_socket(stalled):
-    """A second gateway may start on the same data directory as soon as the first one drains."""
+def test_nobody_spends_beside_a_gateway_that_drains(stalled):
+    """It writes what it spent when it ends, as figures: what another process spent meanwhile would be forgotten."""
     gateway = Sluice(stalled, "[server]\ndrain_timeout_s = 2\n")
+    key = json.loads(gateway.command("keys", "list", "--json").stdout)["keys"][0]["id"]
     waiting = Connection(gateway.address)
     waiting.send(STALLED % b"keeps+the+first+one+busy")
     gateway.send_signal(signal.SIGTERM)
     gateway.wait_for_line("server_draining")
     while is_served(gateway.socket_path):
         assert gateway.process.poll() is None
-    successor = Process([SLUICE, "serve", "--config", gateway.config, "--data-dir", gateway.data_dir,
-                         "--listen", "127.0.0.1:0"])
-    successor.wait_for_line("listens on")
+    serve = [SLUICE, "serve", "--config", gateway.config, "--data-dir", gateway.data_dir, "--listen", "127.0.0.1:0"]
+    early = subprocess.run(serve, capture_output=True, text=True, timeout=TIMEOUT_S)
+    trial = gateway.command("keys", "test", key)
+    in_use = f"in use by process {gateway.process.pid}"
+    assert gateway.process.poll() is None
+    assert early.returncode == 1 and in_use in early.stderr
+    assert trial.returncode == 1 and in_use in trial.stdout + trial.stderr
     assert gateway.process.wait(TIMEOUT_S) == 0
+    successor = Process(serve)
+    successor.wait_for_line("listens on")
     assert call(gateway.socket_path, "POST", "/admin/cache/purge", body={}).status == 200
     assert successor.stop() == 0
     waiting.close()

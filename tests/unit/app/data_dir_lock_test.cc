@@ -30,7 +30,7 @@ TEST(DataDirLock, HasOneHolder) {
     const auto second = DataDirLock::take(dir.path().string());
     ASSERT_FALSE(second.ok());
     EXPECT_EQ(second.error().code, Code::kUnavailable);
-    EXPECT_NE(second.error().message.find("process " + std::to_string(::getpid()) + " "),
+    EXPECT_NE(second.error().message.find("in use by process " + std::to_string(::getpid())),
               std::string::npos)
         << second.error().message;
     held.reset();
