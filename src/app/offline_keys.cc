@@ -121,8 +121,7 @@ Status OfflineKeys::Parts::load_spending() {
 Result<std::unique_ptr<OfflineKeys>> OfflineKeys::open(const Config& config,
                                                        const Environment& environment,
                                                        StoreUse use) {
-    TRY_STATUS(use == StoreUse::kRead ? require_data_dir(config.data_dir)
-                                      : prepare_data_dir(config.data_dir));
+    TRY_STATUS(use_data_dir(config.data_dir, use));
     auto parts = std::make_unique<Parts>(config);
     TRY(parts->file,
         open_key_file(config, environment, parts->clock, parts->random, parts->metrics, use));

@@ -1,12 +1,41 @@
 #include "app/stores.h"
 
 #include <filesystem>
+#include <system_error>
 
 namespace sluice::app {
 
-Status require_data_dir(const std::string& data_dir) {
+namespace fs = std::filesystem;
+
+namespace {
+
+Status make_data_dir(const std::string& data_dir) {
     std::error_code error;
-    if (std::filesystem::is_directory(data_dir, error)) {
+    const bool made = fs::create_directories(data_dir, error);
+    if (!error && made) {
+        fs::permissions(data_dir, fs::perms::owner_all, error);
+    }
+    if (!error && !fs::is_directory(data_dir, error)) {
+        error = std::make_error_code(std::errc::not_a_directory);
+    }
+    if (error) {
+        return Error{Code::kUnavailable,
+                     Blame::kGateway,
+                     "cannot use the data directory " + data_dir + ": " + error.message() +
+                         "; choose another one with --data-dir",
+                     {}};
+    }
+    return {};
+}
+
+}  // namespace
+
+Status use_data_dir(const std::string& data_dir, StoreUse use) {
+    if (use == StoreUse::kMake) {
+        return make_data_dir(data_dir);
+    }
+    std::error_code error;
+    if (fs::is_directory(data_dir, error)) {
         return {};
     }
     return Error{Code::kNotFound,

@@ -10,12 +10,14 @@
 namespace sluice::app {
 
 enum class StoreUse : std::uint8_t {
-    kChange,  // makes what is missing and brings schemas up to date
+    kMake,    // makes the directory and what is missing in it, and brings schemas up to date
+    kChange,  // the same in a directory that is there, since what is to be changed is there
     kRead,    // leaves the directory and its files as they are; what is missing is empty
 };
 
-// kNotFound, with what to do about it, when there is no such directory.
-Status require_data_dir(const std::string& data_dir);
+// The directory is there, or was made (mode 0700) where `use` makes it. Errors say what to do:
+// kNotFound when there is none, kUnavailable when it can't be made or is no directory.
+Status use_data_dir(const std::string& data_dir, StoreUse use);
 
 // Errors as SqliteConnection::open() and open_to_read() have them.
 Result<io::SqliteConnection> open_store(const std::string& path, io::SqliteSchema schema,

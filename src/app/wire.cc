@@ -96,26 +96,6 @@ std::string usage_path(const std::string& data_dir) {
     return data_dir + "/usage.db";
 }
 
-Status prepare_data_dir(const std::string& data_dir) {
-    namespace fs = std::filesystem;
-    std::error_code error;
-    const bool made = fs::create_directories(data_dir, error);
-    if (!error && made) {
-        fs::permissions(data_dir, fs::perms::owner_all, error);
-    }
-    if (!error && !fs::is_directory(data_dir, error)) {
-        error = std::make_error_code(std::errc::not_a_directory);
-    }
-    if (error) {
-        return Error{Code::kUnavailable,
-                     Blame::kGateway,
-                     "cannot use the data directory " + data_dir + ": " + error.message() +
-                         "; choose another one with --data-dir",
-                     {}};
-    }
-    return {};
-}
-
 bool is_writable_by_others(const std::string& data_dir) {
     namespace fs = std::filesystem;
     std::error_code error;
@@ -238,10 +218,10 @@ Gateway::~Gateway() {
 }
 
 Status Gateway::Parts::open_stores() {
-    TRY_STATUS(prepare_data_dir(config.data_dir));
+    TRY_STATUS(use_data_dir(config.data_dir, StoreUse::kMake));
     TRY(auto lock, DataDirLock::take(config.data_dir));
     data_dir_lock.emplace(std::move(lock));
-    TRY_STATUS(prepare_data_dir(state_dir(config)));
+    TRY_STATUS(use_data_dir(state_dir(config), StoreUse::kMake));
     TRY(auto connection,
         io::SqliteConnection::open(tokens_path(config.data_dir), access::token_schema()));
     token_file = std::make_unique<io::SqliteStore>("access", std::move(connection), metrics);
@@ -255,7 +235,7 @@ Status Gateway::Parts::open_stores() {
         io::SqliteConnection::open(usage_path(state_dir(config)), access::spend_schema()));
     usage_reports = std::make_unique<io::SqliteStore>("usage_reports", std::move(reports), metrics);
     spend_store = std::make_unique<access::SqliteSpendStore>(*usage_file, *usage_reports);
-    TRY(key_file, open_key_file(config, environment, clock, random, metrics, StoreUse::kChange));
+    TRY(key_file, open_key_file(config, environment, clock, random, metrics, StoreUse::kMake));
     if (const auto path = exposed_secrets_file(config)) {
         log.warn("secrets_key_open_to_others", {{"path", *path}, {"mend", "chmod 600"}});
     }

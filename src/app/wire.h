@@ -71,10 +71,6 @@ std::string tokens_path(const std::string& data_dir);
 // Where it is written down what was spent.
 std::string usage_path(const std::string& data_dir);
 
-// Makes the data directory (mode 0700) unless it is there. kUnavailable, with the reason, when it
-// can't be made or is no directory.
-Status prepare_data_dir(const std::string& data_dir);
-
 // Whether others than its owner may put files of theirs in place of its own.
 bool is_writable_by_others(const std::string& data_dir);
 

@@ -33,6 +33,8 @@ def test_help_teaches(args):
     (["tokens", "add", "--budget-usd-day", "0.0000004"], "at least 0.000001"),
     (["tokens", "add", "--budget-usd-day", "nan"], "at least 0.000001"),
     (["tokens", "add", "--requests-per-minute", "-1"], "requests"),
+    (["tokens", "add", "--expires-in", "36501d"], "36500d"), (["tokens", "add", "--expires-in", "0.5s"], "from 1s"),
+    (["tokens", "add", "--expires-in", "99999999999999999999d"], "36500d"),
 ])
 def test_a_wrong_command_line_ends_with_2(tmp_path, args, expected):
     result = run(*args, cwd=tmp_path)
@@ -62,6 +64,11 @@ def test_a_token_that_nobody_saw_is_revoked(tmp_path, flags):
     assert ended.returncode == 1 and "revoked" in ended.stderr
     tokens = json.loads(run("tokens", "list", "--json", cwd=tmp_path).stdout)["tokens"]
     assert len(tokens) == 1 and "revoked_at" in tokens[0]
+
+
+def test_the_longest_expiry_is_a_date_to_come(tmp_path):
+    added = run("tokens", "add", "--expires-in", "36500d", "--json", cwd=tmp_path)
+    assert added.returncode == 0 and json.loads(added.stdout)["expires_at"].startswith("21"), added.stderr
 
 
 def test_days_beyond_the_nanoseconds_are_written_as_they_are(tmp_path):

@@ -1,4 +1,5 @@
-"""Commands that only look leave a data directory as it is, and say so when there is none."""
+"""Commands that only look leave a data directory as it is; these and those that change what is there say so when there
+is none."""
 import json
 import os
 import signal
@@ -11,13 +12,15 @@ from cli_test import run
 from wire import Sluice
 
 READING = [["tokens", "list"], ["keys", "list"], ["usage"], ["doctor"]]
+CHANGING = [["tokens", "revoke", "some-id"], ["keys", "set", "some-id", "--weight", "2"],
+            *(["keys", verb, "some-id"] for verb in ("enable", "disable", "remove", "test"))]
 
 
 def contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-@pytest.mark.parametrize("args", [*READING, ["check", "--probe"]], ids=" ".join)
+@pytest.mark.parametrize("args", [*READING, *CHANGING, ["check", "--probe"]], ids=" ".join)
 def test_a_mistyped_directory_is_told_and_not_made(tmp_path, args):
     nowhere = tmp_path / "mistyped"
     result = run(*args, "--data-dir", nowhere, cwd=tmp_path)

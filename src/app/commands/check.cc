@@ -72,7 +72,7 @@ void print_settings(const LoadedConfig& loaded, const Environment& environment) 
 
 // Of a configuration that is right. What it will cost is said first, on stderr.
 int check_keys(const LoadedConfig& loaded, const Environment& environment, bool as_json) {
-    if (const Status there = require_data_dir(loaded.config.data_dir); !there.ok()) {
+    if (const Status there = use_data_dir(loaded.config.data_dir, StoreUse::kRead); !there.ok()) {
         print_error(there.error().message);
         return 1;
     }

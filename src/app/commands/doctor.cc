@@ -58,7 +58,7 @@ std::string_view word(Finding finding) {
 
 Check check_data_dir(const std::string& data_dir) {
     namespace fs = std::filesystem;
-    const Status ready = require_data_dir(data_dir);
+    const Status ready = use_data_dir(data_dir, StoreUse::kRead);
     if (!ready.ok()) {
         return {"data directory", Finding::kBad, ready.error().message};
     }

@@ -353,7 +353,7 @@ void add_add_command(CLI::App& keys, std::function<int()>& chosen) {
         "  sluice keys add tavily --secret-env TAVILY_KEY --quota 1000/month");
     command->callback([&chosen, config, options, as_json] {
         chosen = [=] {
-            return with_api(*config, StoreUse::kChange,
+            return with_api(*config, StoreUse::kMake,
                             [&](KeysApi& api, const Environment& environment) {
                                 return add(api, *options, environment, *as_json);
                             });

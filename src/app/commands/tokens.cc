@@ -8,6 +8,7 @@
 #include "app/stores.h"
 #include "app/wire.h"
 #include "base/clock.h"
+#include "base/config_values.h"
 #include "base/json.h"
 #include "base/random.h"
 #include "base/rfc3339.h"
@@ -17,7 +18,6 @@
 #include <CLI/CLI.hpp>
 
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -28,6 +28,9 @@
 namespace sluice::app {
 
 namespace {
+
+constexpr Millis kShortestExpiry = std::chrono::seconds(1);
+constexpr Millis kLongestExpiry = std::chrono::days(36'500);
 
 struct AddOptions {
     std::string label;
@@ -42,8 +45,7 @@ struct AddOptions {
 class OpenStore {
  public:
     static Result<std::unique_ptr<OpenStore>> open(const std::string& data_dir, StoreUse use) {
-        TRY_STATUS(use == StoreUse::kRead ? require_data_dir(data_dir)
-                                          : prepare_data_dir(data_dir));
+        TRY_STATUS(use_data_dir(data_dir, use));
         TRY(auto connection, open_store(tokens_path(data_dir), access::token_schema(), use));
         return std::unique_ptr<OpenStore>(new OpenStore(std::move(connection)));
     }
@@ -92,26 +94,11 @@ void write_record(JsonWriter& json, const access::TokenRecord& record) {
     }
 }
 
-// "30d", "12h", "90m", "45s".
-std::optional<std::chrono::seconds> parse_period(const std::string& text) {
-    std::int64_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || number <= 0 || number > 100'000 ||
-        end + 1 != text.data() + text.size()) {
-        return std::nullopt;
-    }
-    switch (*end) {
-        case 's':
-            return std::chrono::seconds(number);
-        case 'm':
-            return std::chrono::minutes(number);
-        case 'h':
-            return std::chrono::hours(number);
-        case 'd':
-            return std::chrono::days(number);
-        default:
-            return std::nullopt;
-    }
+// Up to kLongestExpiry, with which no date passes what a clock here can say.
+std::optional<Millis> parse_expiry(const std::string& text) {
+    const std::optional<Millis> period = parse_duration(text);
+    return period && *period >= kShortestExpiry && *period <= kLongestExpiry ? period
+                                                                             : std::nullopt;
 }
 
 // A token that nobody has seen must not stay valid.
@@ -133,9 +120,10 @@ int add(OpenStore& store, const AddOptions& options, bool as_json) {
     }
     token.scopes = *scopes;
     if (!options.expires_in.empty()) {
-        const auto period = parse_period(options.expires_in);
+        const auto period = parse_expiry(options.expires_in);
         if (!period) {
-            print_error("--expires-in: expected a period such as 30d, 12h or 90m");
+            print_error("--expires-in: expected a period from " + format_duration(kShortestExpiry) +
+                        " to " + format_duration(kLongestExpiry) + " such as 30d, 12h or 90m");
             return 2;
         }
         token.expires_at = SystemClock().wall_now() + *period;
@@ -288,7 +276,7 @@ void add_tokens(CLI::App& app, std::function<int()>& chosen) {
         "Example: sluice tokens add --label crawler --scopes search --expires-in 90d");
     add_command->callback([&chosen, add_config, options, add_json] {
         chosen = [=] {
-            return with_store(*add_config, StoreUse::kChange,
+            return with_store(*add_config, StoreUse::kMake,
                               [&](OpenStore& s) { return add(s, *options, *add_json); });
         };
     });

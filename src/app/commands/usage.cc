@@ -54,7 +54,7 @@ Result<std::string> read_file(const Config& config, const std::string& query) {
     const UtcDay today = utc_day(SystemClock().wall_now());
     TRY(surface::UsageRequest request, surface::parse_usage_query(query, today));
     TRY_STATUS(surface::complete_usage(request));
-    TRY_STATUS(require_data_dir(config.data_dir));
+    TRY_STATUS(use_data_dir(config.data_dir, StoreUse::kRead));
     TRY(auto connection,
         open_store(usage_path(state_dir(config)), access::spend_schema(), StoreUse::kRead));
     obs::Metrics metrics;
