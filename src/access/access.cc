@@ -338,6 +338,10 @@ Result<Caller> Access::admit(const Credentials& credentials, Scope needed) {
     return std::move(identity.caller);
 }
 
+RequestWindows& Access::windows() {
+    return impl_->windows;
+}
+
 std::string_view Access::allowed_origin(const Credentials& credentials) const {
     const auto origin = parse_origin(credentials.origin);
     if (!origin || !impl_->policy.get()->lists_origin(*origin)) {

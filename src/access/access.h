@@ -55,6 +55,8 @@ struct Caller {
 // As budgets know a caller.
 Payer payer_of(Caller caller);
 
+class RequestWindows;
+
 class Access {
  public:
     // References outlive it. `loopback_only`: every listener is bound to a loopback address.
@@ -72,6 +74,9 @@ class Access {
     // identify(), then one request from the caller's windows: kRateLimited with retry_after set
     // when one is full (nothing is counted then).
     Result<Caller> admit(const Credentials& credentials, Scope needed);
+
+    // What admit() counts in. For who shares it with other replicas.
+    RequestWindows& windows();
 
     // The origin to allow by CORS for this request ("https://app.example"), or empty.
     std::string_view allowed_origin(const Credentials& credentials) const;

@@ -3,6 +3,7 @@
 #include "access/access.h"
 #include "access/budget.h"
 #include "access/shared_budgets.h"
+#include "access/shared_windows.h"
 #include "access/sqlite_spend_store.h"
 #include "access/sqlite_token_store.h"
 #include "access/token_watch.h"
@@ -173,6 +174,8 @@ struct Gateway::Parts {
         std::make_shared<asio::cancellation_signal>();
     const std::shared_ptr<asio::cancellation_signal> stop_shared_budgets =
         std::make_shared<asio::cancellation_signal>();
+    const std::shared_ptr<asio::cancellation_signal> stop_shared_windows =
+        std::make_shared<asio::cancellation_signal>();
     const std::shared_ptr<asio::cancellation_signal> stop_sweep =
         std::make_shared<asio::cancellation_signal>();
     access::TokenTable tokens;
@@ -188,6 +191,7 @@ struct Gateway::Parts {
     std::unique_ptr<web::SharedAnswers> shared;             // null with it
     std::shared_ptr<web::RedisKeyRuntime> shared_keys;      // the same
     std::unique_ptr<access::SharedBudgets> shared_budgets;  // the same
+    std::unique_ptr<access::SharedWindows> shared_windows;  // the same
     std::unique_ptr<access::Budgets> budgets;
     std::unique_ptr<web::KeyPool> keys;
     std::unique_ptr<web::KeyWatch> key_watch;
@@ -319,6 +323,9 @@ void Gateway::Parts::build_services() {
     }
     access = std::make_unique<access::Access>(config.access, all_loopback(config.server.listen),
                                               std::move(hosts), tokens, clock, metrics);
+    if (redis) {
+        shared_windows = std::make_unique<access::SharedWindows>(*redis, access->windows(), clock);
+    }
     const std::vector<std::string_view> providers = web::provider_names();
     budgets = std::make_unique<access::Budgets>(
         control.get_executor(), config.budgets,
@@ -395,6 +402,7 @@ Task<void> Gateway::Parts::stop_tasks() {
     stop_shared_keys->emit(asio::cancellation_type::terminal);
     stop_purges->emit(asio::cancellation_type::terminal);
     stop_shared_budgets->emit(asio::cancellation_type::terminal);
+    stop_shared_windows->emit(asio::cancellation_type::terminal);
     stop_sweep->emit(asio::cancellation_type::terminal);
     co_await tasks.join();
     if (key_usage) {
@@ -444,6 +452,7 @@ Status Gateway::start() {
             parts.tasks.spawn(parts.shared_keys->run(), parts.stop_shared_keys);
             parts.tasks.spawn(parts.search->follow_purges(), parts.stop_purges);
             parts.tasks.spawn(parts.shared_budgets->run(), parts.stop_shared_budgets);
+            parts.tasks.spawn(parts.shared_windows->run(), parts.stop_shared_windows);
         }
         parts.tasks.spawn(parts.search->sweep_caches(), parts.stop_sweep);
     });

@@ -121,6 +121,18 @@ void WindowTable::give_back(std::string_view key, WallTime now) {
     }
 }
 
+void WindowTable::raise(std::string_view key, std::int64_t used, WallTime now) {
+    const HashedView view{key, hash_(key)};
+    Shard& shard = shard_of(view.hash);
+    const std::lock_guard lock(shard.mutex);
+    const std::int64_t index = shard.advance(now, options_.length);
+    WindowUse* use = shard.map.find(view);
+    if (use != nullptr) {
+        *use = WindowUse{index, std::max(used, use->index == index ? use->used : 0)};
+        shard.note_oldest();
+    }
+}
+
 WindowTable::Map::Dropped WindowTable::drop_expired(Shard& shard, WallTime now,
                                                     std::size_t at_most) {
     Map::Dropped dropped;

@@ -48,6 +48,10 @@ class WindowTable {
     // Undoes a take() that came to nothing, unless its window is over or has been forgotten.
     void give_back(std::string_view key, WallTime now);
 
+    // At least so many of the open window of this key are used. Of one that is over or has been
+    // forgotten it says nothing.
+    void raise(std::string_view key, std::int64_t used, WallTime now);
+
     std::size_t keys() const { return keys_.load(std::memory_order_relaxed); }
 
  private:
