@@ -302,7 +302,6 @@ if r then
     r.f = math.max(r.f - 1, 0)
   end
   if held and made == '0' then
-    roll(r)
     take_back(r)
   end
   if outcome ~= '' then

@@ -3,6 +3,7 @@
 #include "web/key_runtime_redis.h"
 
 #include "key_replicas.h"
+#include "web/key_scripts.h"
 #include "web/metrics.h"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -454,6 +455,25 @@ TEST_F(SharedKeysTest, APickWaitsUntilRedisIsTold) {
         EXPECT_TRUE(std::holds_alternative<KeyIndex>(*pick));
     }
     EXPECT_EQ(picks_alone(), 0);
+}
+
+// What was told and not answered is told again: it counts once.
+TEST_F(SharedKeysTest, WhatIsToldTwiceCountsOnce) {
+    const KeyIndex a = add(rules("a"));
+    ASSERT_EQ(pick_key(one), a);
+    const std::string root = key_root(provider_names()[0]);
+    const std::string epoch = ask({"HGET", root, "epoch"}).text;
+    const std::string entry =
+        R"({"id":"a","w":1,"m":100,"p":"total","held":["of a call that is open"]})";
+    for (int i = 0; i < 2; ++i) {
+        std::vector<std::string> keys{root};
+        std::vector<std::string> words{"", epoch, "least_used", "60000", entry};
+        ASSERT_TRUE(replicas
+                        .run(one.redis->run(share_keys_script(), std::move(keys), std::move(words),
+                                            Instant::max()))
+                        .ok());
+    }
+    EXPECT_EQ(health(other, a).in_flight, 2u);
 }
 
 // A replica is given no key that it does not have, and takes nothing from those that have it.
