@@ -2,6 +2,7 @@
 #include "access/shared_budgets.h"
 
 #include "access/budget.h"
+#include "base/calendar.h"
 #include "base/random.h"
 #include "io/redis.h"
 #include "obs/log.h"
@@ -253,12 +254,32 @@ TEST_F(SharedBudgetsTest, AnEmptiedRedisIsToldBeforeAnybodySpends) {
     let_tell(other);
     EXPECT_EQ(spend(one, 5), 5);
     EXPECT_EQ(spend(other, 3), 3);
+    // Nothing is left that is to be told anyway.
+    const Instant told = clock.now() + SharedBudgets::kTellEvery + 200ms;
+    EXPECT_TRUE(until([&] { return clock.now() >= told; }));
     ask(one, {"FLUSHALL"});
     auto early = reserve(other, 200ms);
     ASSERT_TRUE(std::holds_alternative<BudgetRefusal>(early));
     EXPECT_FALSE(std::get<BudgetRefusal>(early).budget) << "it is a matter of time";
     EXPECT_EQ(spend(other, 10), 2);
     EXPECT_TRUE(sink.contains("shared_budgets_lost"));
+}
+
+// What was sent first and arrives last replaces nothing.
+TEST_F(SharedBudgetsTest, AnOlderFigureReplacesNoLaterOne) {
+    Replica& one = start("aa");
+    Replica& other = start("bb");
+    come_of_age(one);
+    EXPECT_EQ(spend(one, 1), 1);
+    const std::string name =
+        "sluice:budgets:{all}:gateway:" + format_day(utc_day(clock.wall_now()));
+    std::vector<std::string> words{"HGET", name, "aa"};
+    const std::string figure = run(one.redis->command(std::move(words), Instant::max()))->text;
+    const std::string process = figure.substr(figure.find(':', figure.find(':') + 1));
+    // As if a telling with a higher number had been quicker.
+    ask(one, {"HSET", name, "aa", "8:8000" + process.substr(0, process.rfind(':')) + ":999"});
+    EXPECT_EQ(spend(one, 1), 1);
+    EXPECT_EQ(spend(other, 10), 2);
 }
 
 // Calls that wait to ask take no room from each other: all of what is left is spent.
