@@ -5,6 +5,7 @@
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
 
 #include <string>
 #include <utility>
@@ -186,7 +187,7 @@ std::shared_ptr<RedisConnection::Pending> RedisConnection::send(
     auto pending = std::make_shared<Pending>();
     pending_.push_back(pending);
     append_command(unsent_, words);
-    push();
+    push_soon();
     return pending;
 }
 
@@ -262,6 +263,17 @@ Task<void> RedisConnection::wait_for(IoState wish) {
     const auto [ec] = co_await transport_.socket().async_wait(what, kTuple);
     if (ec) {
         close(RedisFault::kClosed);
+    }
+}
+
+// What is asked for in one turn of the loop leaves together.
+void RedisConnection::push_soon() {
+    if (!is_push_due_) {
+        is_push_due_ = true;
+        asio::post(resolver_.get_executor(), [self = shared_from_this()] {
+            self->is_push_due_ = false;
+            self->push();
+        });
     }
 }
 

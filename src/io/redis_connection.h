@@ -83,6 +83,7 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
     Task<std::optional<RedisReply>> next_reply();
     Task<bool> fill();
     Task<void> wait_for(IoState wish);
+    void push_soon();
     void push();
     Task<void> push_later(std::shared_ptr<RedisConnection> self);
 
@@ -96,7 +97,8 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
     std::deque<std::shared_ptr<Pending>> pending_;
     std::string unsent_;
     std::size_t sent_ = 0;  // of unsent_
-    bool is_pushing_ = false;
+    bool is_push_due_ = false;
+    bool is_pushing_ = false;  // a task does, as soon as there is room
     bool is_opening_ = true;
     std::optional<RedisFault> fault_;
 };
