@@ -15,8 +15,8 @@ _sluice() {
             continue
         fi
         case "$path $word" in
-            " serve"|" check"|" search"|" keys"|" tokens"|" usage"|" cache"|" doctor"|" completion"|" version"|"keys list"|"keys add"|"keys set"|"keys enable"|"keys disable"|"keys remove"|"keys test"|"tokens add"|"tokens list"|"tokens revoke"|"cache purge") path=${path:+$path }$word ;;
-            "serve --config"|"serve --data-dir"|"serve --set"|"serve --listen"|"serve --log-level"|"serve --record"|"serve --replay"|"serve --replay-speed"|"serve --replay-faults"|"check --config"|"check --data-dir"|"check --set"|"search --config"|"search --data-dir"|"search --set"|"search -n"|"search --max-results"|"search --lane"|"search --freshness"|"search --country"|"search --providers"|"search --strategy"|"search --server"|"search --token"|"keys list --config"|"keys list --data-dir"|"keys list --set"|"keys add --config"|"keys add --data-dir"|"keys add --set"|"keys add --secret-file"|"keys add --secret-env"|"keys add --label"|"keys add --account"|"keys add --weight"|"keys add --max-in-flight"|"keys add --quota"|"keys add --engine-id"|"keys set --config"|"keys set --data-dir"|"keys set --set"|"keys set --label"|"keys set --account"|"keys set --weight"|"keys set --max-in-flight"|"keys set --quota"|"keys set --engine-id"|"keys enable --config"|"keys enable --data-dir"|"keys enable --set"|"keys disable --config"|"keys disable --data-dir"|"keys disable --set"|"keys remove --config"|"keys remove --data-dir"|"keys remove --set"|"keys test --config"|"keys test --data-dir"|"keys test --set"|"tokens add --config"|"tokens add --data-dir"|"tokens add --set"|"tokens add --label"|"tokens add --scopes"|"tokens add --expires-in"|"tokens add --requests-per-minute"|"tokens add --budget-usd-day"|"tokens add --budget-calls-day"|"tokens add --budget-usd-month"|"tokens add --budget-calls-month"|"tokens add --budget-usd-total"|"tokens add --budget-calls-total"|"tokens list --config"|"tokens list --data-dir"|"tokens list --set"|"tokens revoke --config"|"tokens revoke --data-dir"|"tokens revoke --set"|"usage --config"|"usage --data-dir"|"usage --set"|"usage --by"|"usage --since"|"usage --until"|"usage --provider"|"usage --token"|"usage --key"|"cache purge --config"|"cache purge --data-dir"|"cache purge --set"|"doctor --config"|"doctor --data-dir"|"doctor --set") skip=1 ;;
+            " serve"|" check"|" search"|" keys"|" tokens"|" usage"|" cache"|" backup"|" restore"|" doctor"|" completion"|" version"|"keys list"|"keys add"|"keys set"|"keys enable"|"keys disable"|"keys remove"|"keys test"|"tokens add"|"tokens list"|"tokens revoke"|"cache purge") path=${path:+$path }$word ;;
+            "serve --config"|"serve --data-dir"|"serve --set"|"serve --listen"|"serve --log-level"|"serve --record"|"serve --replay"|"serve --replay-speed"|"serve --replay-faults"|"check --config"|"check --data-dir"|"check --set"|"search --config"|"search --data-dir"|"search --set"|"search -n"|"search --max-results"|"search --lane"|"search --freshness"|"search --country"|"search --providers"|"search --strategy"|"search --server"|"search --token"|"keys list --config"|"keys list --data-dir"|"keys list --set"|"keys add --config"|"keys add --data-dir"|"keys add --set"|"keys add --secret-file"|"keys add --secret-env"|"keys add --label"|"keys add --account"|"keys add --weight"|"keys add --max-in-flight"|"keys add --quota"|"keys add --engine-id"|"keys set --config"|"keys set --data-dir"|"keys set --set"|"keys set --label"|"keys set --account"|"keys set --weight"|"keys set --max-in-flight"|"keys set --quota"|"keys set --engine-id"|"keys enable --config"|"keys enable --data-dir"|"keys enable --set"|"keys disable --config"|"keys disable --data-dir"|"keys disable --set"|"keys remove --config"|"keys remove --data-dir"|"keys remove --set"|"keys test --config"|"keys test --data-dir"|"keys test --set"|"tokens add --config"|"tokens add --data-dir"|"tokens add --set"|"tokens add --label"|"tokens add --scopes"|"tokens add --expires-in"|"tokens add --requests-per-minute"|"tokens add --budget-usd-day"|"tokens add --budget-calls-day"|"tokens add --budget-usd-month"|"tokens add --budget-calls-month"|"tokens add --budget-usd-total"|"tokens add --budget-calls-total"|"tokens list --config"|"tokens list --data-dir"|"tokens list --set"|"tokens revoke --config"|"tokens revoke --data-dir"|"tokens revoke --set"|"usage --config"|"usage --data-dir"|"usage --set"|"usage --by"|"usage --since"|"usage --until"|"usage --provider"|"usage --token"|"usage --key"|"cache purge --config"|"cache purge --data-dir"|"cache purge --set"|"backup --config"|"backup --data-dir"|"backup --set"|"restore --config"|"restore --data-dir"|"restore --set"|"doctor --config"|"doctor --data-dir"|"doctor --set") skip=1 ;;
         esac
     done
     case "$path $before" in
@@ -109,11 +109,17 @@ _sluice() {
         "cache purge --config") paths=1 ;;
         "cache purge --data-dir") paths=1 ;;
         "cache purge --set") return ;;
+        "backup --config") paths=1 ;;
+        "backup --data-dir") paths=1 ;;
+        "backup --set") return ;;
+        "restore --config") paths=1 ;;
+        "restore --data-dir") paths=1 ;;
+        "restore --set") return ;;
         "doctor --config") paths=1 ;;
         "doctor --data-dir") paths=1 ;;
         "doctor --set") return ;;
         *) case "$path" in
-            "") words='serve check search keys tokens usage cache doctor completion version -h --help --version' ;;
+            "") words='serve check search keys tokens usage cache backup restore doctor completion version -h --help --version' ;;
             "serve") words='-h --help --config --data-dir --set --listen --log-level --record --replay --replay-speed --replay-faults' ;;
             "check") words='-h --help --config --data-dir --set --probe --json' ;;
             "search") words='-h --help --config --data-dir --set -n --max-results --lane --freshness --country --providers --strategy --answer --trace --explain --json --server --token' ;;
@@ -132,6 +138,8 @@ _sluice() {
             "usage") words='-h --help --config --data-dir --set --by --since --until --provider --token --key --json' ;;
             "cache") words='purge -h --help' ;;
             "cache purge") words='-h --help --config --data-dir --set --json' ;;
+            "backup") words='-h --help --config --data-dir --set --json' paths=1 ;;
+            "restore") words='-h --help --config --data-dir --set --force --json' paths=1 ;;
             "doctor") words='-h --help --config --data-dir --set --alive --json' ;;
             "completion") words='-h --help bash zsh fish' ;;
             "version") words='-h --help --json' ;;

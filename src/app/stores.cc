@@ -1,5 +1,7 @@
 #include "app/stores.h"
 
+#include "app/restore.h"
+
 #include <filesystem>
 #include <system_error>
 
@@ -32,11 +34,12 @@ Status make_data_dir(const std::string& data_dir) {
 
 Status use_data_dir(const std::string& data_dir, StoreUse use) {
     if (use == StoreUse::kMake) {
-        return make_data_dir(data_dir);
+        TRY_STATUS(make_data_dir(data_dir));
+        return finish_restore(data_dir);
     }
     std::error_code error;
     if (fs::is_directory(data_dir, error)) {
-        return {};
+        return use == StoreUse::kChange ? finish_restore(data_dir) : Status();
     }
     return Error{Code::kNotFound,
                  Blame::kCaller,

@@ -15,8 +15,9 @@ enum class StoreUse : std::uint8_t {
     kRead,    // leaves the directory and its files as they are; what is missing is empty
 };
 
-// The directory is there, or was made (mode 0700) where `use` makes it. Errors say what to do:
-// kNotFound when there is none, kUnavailable when it can't be made or is no directory.
+// The directory is there, or was made (mode 0700) where `use` makes it, and unless it is only read,
+// an interrupted restore was finished. Before its lock is taken. Errors say what to do: kNotFound
+// when there is none, kUnavailable when it can't be made or is no directory.
 Status use_data_dir(const std::string& data_dir, StoreUse use);
 
 // Errors as SqliteConnection::open() and open_to_read() have them.

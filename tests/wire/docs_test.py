@@ -52,7 +52,8 @@ def test_command(sluice, token_id, key_id, page, line):
         return
     line = line.replace("127.0.0.1:8080", f"127.0.0.1:{sluice.port}").replace("revoke ID", f"revoke {token_id}")
     line = re.sub(r"(set|disable|test|remove) ID", rf"\1 {key_id}", line).replace("sluice-data/", f"{sluice.data_dir}/")
-    line = re.sub(r"build/release/sluice (\w+)( add| list| revoke| purge| set| disable| test| remove)?", rf"{SLUICE} \1\2 --data-dir {sluice.data_dir}", line)
+    line = re.sub(r"build/release/sluice (\w+)( add| list| revoke| purge| set| disable| test| remove)?(?!.*--data-dir)", rf"{SLUICE} \1\2 --data-dir {sluice.data_dir}", line)
+    line = line.replace("build/release/sluice", SLUICE)
     workdir = sluice.data_dir / "reader"
     workdir.mkdir(exist_ok=True)
     (workdir / "key.txt").write_text("a-key-of-the-guides-0001\n")

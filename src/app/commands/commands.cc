@@ -37,6 +37,8 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
     add_tokens(app, chosen);
     add_usage(app, chosen);
     add_cache(app, chosen);
+    add_backup(app, chosen);
+    add_restore(app, chosen);
     add_doctor(app, chosen);
     add_completion(app, chosen);
     add_version(app, chosen);

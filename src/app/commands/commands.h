@@ -19,6 +19,8 @@ void add_keys(CLI::App& app, std::function<int()>& chosen);
 void add_tokens(CLI::App& app, std::function<int()>& chosen);
 void add_usage(CLI::App& app, std::function<int()>& chosen);
 void add_cache(CLI::App& app, std::function<int()>& chosen);
+void add_backup(CLI::App& app, std::function<int()>& chosen);
+void add_restore(CLI::App& app, std::function<int()>& chosen);
 void add_doctor(CLI::App& app, std::function<int()>& chosen);
 void add_version(CLI::App& app, std::function<int()>& chosen);
 void add_completion(CLI::App& app, std::function<int()>& chosen);

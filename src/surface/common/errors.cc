@@ -56,18 +56,24 @@ constexpr std::array kRows = {
              "Add a key, or wait until one that rests is back; `/v1/status` counts both kinds."},
     ErrorRow{Code::kUpstreamFailed, 503, "Every provider failed",
              "Ask again with `\"trace\": true` to see each attempt."},
-    ErrorRow{Code::kTimeout, 504, "An upstream did not answer in time",
-             "See `providers.<name>.timeout_s`."},
-    ErrorRow{Code::kDeadlineExceeded, 504, "The deadline passed", "See `lanes.<lane>.deadline_s`."},
+    ErrorRow{
+        Code::kTimeout, 504, "An upstream did not answer in time",
+        "Ask again. If it stays so, raise `providers.<name>.timeout_s`, or put another provider "
+        "before it in `routing.<lane>`."},
+    ErrorRow{Code::kDeadlineExceeded, 504, "The deadline passed",
+             "Ask again with `\"trace\": true` to see what took the time. The bound is "
+             "`lanes.<lane>.deadline_s`; the deep lane has more."},
     ErrorRow{Code::kNotCached, 504, "The answer is not in the cache",
              "The request said `cache: only`; leave that out to ask the providers."},
     ErrorRow{Code::kCancelled, 499, "The client left", "Nobody reads this answer."},
     ErrorRow{Code::kUnavailable, 503, "A part of the service is away",
-             "`detail` names the part; try again later."},
+             "`detail` names the part. Try again after `retry_after_ms`; an operator finds it in "
+             "the log "
+             "and by `sluice doctor`."},
     ErrorRow{Code::kVersionNotSupported, 505, "This HTTP version is not spoken here",
              "Use HTTP/1.1 or HTTP/1.0."},
     ErrorRow{Code::kInternal, 500, "Something went wrong here",
-             "It is logged under `request_id`. Please report it."},
+             "Look for `request_id` in the log, and report the line. Asking again may do."},
 };
 
 constexpr bool in_order() {

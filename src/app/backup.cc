@@ -1,0 +1,123 @@
+#include "app/backup.h"
+
+#include "app/stores.h"
+#include "app/version.h"
+#include "base/hash.h"
+#include "base/rfc3339.h"
+#include "io/archive.h"
+#include "io/files.h"
+#include "io/sqlite_copy.h"
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <unistd.h>
+
+namespace sluice::app {
+
+namespace {
+
+Error cannot_write(const std::string& path, int reason) {
+    return Error{reason == EEXIST ? Code::kConflict : Code::kUnavailable,
+                 Blame::kCaller,
+                 path + ": " + std::strerror(reason),
+                 {}};
+}
+
+// A folder beside the archive for copies that nobody else may read; gone with this object.
+class Workshop {
+ public:
+    static Result<Workshop> open(const std::string& path) {
+        TRY(std::string folder, io::make_private_folder(path + "."));
+        return Workshop(std::move(folder));
+    }
+    Workshop(Workshop&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
+    Workshop& operator=(Workshop&&) = delete;
+    ~Workshop() {
+        std::error_code ignored;
+        if (!folder_.empty()) {
+            std::filesystem::remove_all(folder_, ignored);
+        }
+    }
+
+    std::string file(std::string_view name) const { return folder_ + "/" + std::string(name); }
+
+ private:
+    explicit Workshop(std::string folder) : folder_(std::move(folder)) {}
+
+    std::string folder_;
+};
+
+// Copies the file, if the data directory has it, and describes the copy.
+Result<std::optional<BackupFile>> copy(const KeptFile& kept, const std::string& data_dir,
+                                       const Workshop& workshop) {
+    const std::string from = data_dir + "/" + std::string(kept.name);
+    const std::string to = workshop.file(kept.name);
+    BackupFile file{.name = std::string(kept.name), .bytes = 0, .sha256 = {}, .schema = {}};
+    std::error_code error;
+    if (!std::filesystem::exists(from, error)) {
+        return std::optional<BackupFile>();
+    }
+    if (kept.schema.empty()) {
+        std::filesystem::copy_file(from, to, error);
+        if (error) {
+            return Error{Code::kUnavailable, Blame::kGateway, from + ": " + error.message(), {}};
+        }
+    } else {
+        TRY_STATUS(io::copy_database(from, to));
+        TRY(file.schema, io::check_copied_database(to));
+    }
+    TRY(const io::MappedFile content, io::MappedFile::open(to));
+    file.bytes = content.bytes().size();
+    file.sha256 = to_hex(sha256(content.bytes()));
+    return std::optional(std::move(file));
+}
+
+Status pack(const BackupManifest& manifest, const Workshop& workshop, const std::string& archive) {
+    TRY(auto writer, io::ArchiveWriter::create(archive));
+    TRY_STATUS(writer.add(kManifestName, render_manifest(manifest)));
+    for (const BackupFile& file : manifest.files) {
+        TRY(const io::MappedFile content, io::MappedFile::open(workshop.file(file.name)));
+        TRY_STATUS(writer.add(file.name, content.bytes()));
+    }
+    return writer.finish();
+}
+
+}  // namespace
+
+Result<BackupManifest> write_backup(const std::string& data_dir, const std::string& path,
+                                    const Clock& clock) {
+    TRY_STATUS(use_data_dir(data_dir, StoreUse::kChange));
+    std::error_code error;
+    if (std::filesystem::exists(std::filesystem::symlink_status(path, error))) {
+        return cannot_write(path, EEXIST);
+    }
+    TRY(const Workshop workshop, Workshop::open(path));
+    BackupManifest manifest{
+        .version = std::string(kVersion), .made_at = rfc3339(clock.wall_now()), .files = {}};
+    for (const KeptFile& kept : kept_files()) {
+        TRY(auto file, copy(kept, data_dir, workshop));
+        if (file) {
+            manifest.files.push_back(*std::move(file));
+        }
+    }
+    if (manifest.files.empty()) {
+        return Error{Code::kNotFound,
+                     Blame::kCaller,
+                     data_dir +
+                         " holds nothing that a backup keeps; name the right data directory "
+                         "with --data-dir",
+                     {}};
+    }
+    const std::string archive = workshop.file("archive");
+    TRY_STATUS(pack(manifest, workshop, archive));
+    // Unlike a rename, a link never takes the place of a file that came meanwhile.
+    if (::link(archive.c_str(), path.c_str()) != 0) {
+        return cannot_write(path, errno);
+    }
+    const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+    TRY_STATUS(io::sync_to_disk(folder.empty() ? "." : folder.string()));
+    return manifest;
+}
+
+}  // namespace sluice::app

@@ -1,0 +1,20 @@
+// Backups of a data directory: one archive with everything durable, made while a gateway runs.
+#pragma once
+
+#include "app/backup_manifest.h"
+#include "base/clock.h"
+#include "base/result.h"
+
+#include <string>
+
+namespace sluice::app {
+
+// Writes the new file `path` (mode 0600) with a copy of each file that the data directory holds,
+// each as it was at one moment. It appears when it is whole; an interrupted backup leaves a folder
+// `path`.XXXXXX behind. Nothing in the data directory changes, an interrupted restore apart, which
+// is finished first. kConflict when `path` is there already; kNotFound without a data directory or
+// with nothing in it; kUnavailable.
+Result<BackupManifest> write_backup(const std::string& data_dir, const std::string& path,
+                                    const Clock& clock);
+
+}  // namespace sluice::app

@@ -1,0 +1,93 @@
+#include "io/files.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+
+namespace sluice::io {
+
+namespace {
+
+Error system_error(const std::string& path) {
+    const int reason = errno;
+    const Code code = reason == ENOENT   ? Code::kNotFound
+                      : reason == EEXIST ? Code::kConflict
+                                         : Code::kUnavailable;
+    return Error{code, Blame::kGateway, path + ": " + std::strerror(reason), {}};
+}
+
+}  // namespace
+
+Result<MappedFile> MappedFile::open(const std::string& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat found{};
+    if (file < 0 || ::fstat(file, &found) != 0) {
+        return system_error(path);
+    }
+    const auto size = static_cast<std::size_t>(found.st_size);
+    void* data = nullptr;
+    // There is no mapping of nothing.
+    if (size > 0) {
+        data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+    }
+    const int reason = errno;
+    ::close(file);
+    errno = reason;
+    if (data == MAP_FAILED) {
+        return system_error(path);
+    }
+    return MappedFile(data, size);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile::~MappedFile() {
+    if (size_ > 0) {
+        ::munmap(data_, size_);
+    }
+}
+
+Status write_new_file(const std::string& path, std::string_view bytes) {
+    const int file =
+        ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR);
+    if (file < 0) {
+        return system_error(path);
+    }
+    ssize_t written = 0;
+    while (!bytes.empty() && (written = ::write(file, bytes.data(), bytes.size())) > 0) {
+        bytes.remove_prefix(static_cast<std::size_t>(written));
+    }
+    const bool synced = bytes.empty() && ::fsync(file) == 0;
+    const int reason = errno;
+    ::close(file);
+    errno = reason;
+    return synced ? Status() : Status(system_error(path));
+}
+
+Status sync_to_disk(const std::string& path) {
+    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        return system_error(path);
+    }
+    const bool synced = ::fsync(file) == 0;
+    const int reason = errno;
+    ::close(file);
+    errno = reason;
+    return synced ? Status() : Status(system_error(path));
+}
+
+Result<std::string> make_private_folder(const std::string& prefix) {
+    std::string path = prefix + "XXXXXX";
+    if (::mkdtemp(path.data()) == nullptr) {
+        return system_error(path);
+    }
+    return path;
+}
+
+}  // namespace sluice::io
