@@ -54,17 +54,21 @@ def test_it_keeps_serving_until_it_is_told_to_stop():
         assert demo.stop(signal.SIGINT) == 0, demo.output()
 
 
-def test_a_terminal_gets_colours():
+def test_a_terminal_gets_colours_and_time_to_read_and_the_same_answers():
     master, slave = pty.openpty()
     demo = subprocess.Popen([PLAY, SLUICE, "--exit", "--listen", "127.0.0.1:0"], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
                             env={**os.environ, "TERM": "xterm"}, start_new_session=True)
     os.close(slave)
     text, until = b"", time.monotonic() + MINUTE_S
     try:
-        while b"\x1b[1m1. A search" not in text and time.monotonic() < until:
+        while b"4. A trace" not in text and time.monotonic() < until:
             if select.select([master], [], [], 1)[0]:
                 text += os.read(master, 65536)
         assert b"\x1b[1m1. A search" in text, text
+        step = steps(re.sub(r"\x1b\[[0-9;]*m", "", text.decode()).replace("\r\n", "\n"))
+        assert ", cached" in step[2].split("Look:")[0], step[2]
+        assert "serper: server_error" in step[3] and "brave: success" in step[3], step[3]
+        assert "fault serper_fails_once" in step[3], "the made-up key hides no word of the trace"
     finally:
         demo.send_signal(signal.SIGTERM)
         assert demo.wait(MINUTE_S) in (0, 143)
