@@ -33,6 +33,7 @@
 #include "web/key_watch.h"
 #include "web/keys.h"
 #include "web/provider.h"
+#include "web/route.h"
 #include "web/search.h"
 #include "web/shared_answers.h"
 
@@ -369,11 +370,9 @@ Status Gateway::Parts::load_keys() {
     key_count = keys->size();
     for (const auto& [lane, route] :
          {std::pair{"fast", &config.web.route_fast}, std::pair{"deep", &config.web.route_deep}}) {
-        const bool has_key = std::any_of(route->begin(), route->end(), [&](const auto& provider) {
-            const auto index = web::find_provider_index(provider);
-            return index && keys->counts_of(*index).active() > 0;
-        });
-        if (!has_key) {
+        if (!web::has_keys_on_route(config.web, *route, *keys, [](const web::KeyCounts& counts) {
+                return counts.active() > 0;
+            })) {
             lanes_without_key.emplace_back(lane);
         }
     }

@@ -45,7 +45,7 @@ class Gateway {
 
     // Keys of providers of this binary, after start().
     std::size_t key_count() const;
-    // Of "fast" and "deep", those whose route had no provider with a key at the start.
+    // Of "fast" and "deep", those whose route had no enabled provider with a key at the start.
     const std::vector<std::string>& lanes_without_key() const;
 
     // Whether the control loop, which every search that is not cached goes over, gets to new work

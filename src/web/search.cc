@@ -4,6 +4,7 @@
 #include "web/fingerprint.h"
 #include "web/metrics.h"
 #include "web/notices.h"
+#include "web/route.h"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
@@ -90,16 +91,8 @@ bool has_usable_key(const KeyCounts& counts) {
 
 // Whether somebody could be asked now.
 bool can_search(const WebConfig& config, KeyPool& keys) {
-    for (const auto* route : {&config.route_fast, &config.route_deep}) {
-        for (const std::string& name : *route) {
-            const auto provider = find_provider_index(name);
-            if (provider && config.provider(name).enabled &&
-                has_usable_key(keys.counts_of(*provider))) {
-                return true;
-            }
-        }
-    }
-    return false;
+    return has_keys_on_route(config, config.route_fast, keys, has_usable_key) ||
+           has_keys_on_route(config, config.route_deep, keys, has_usable_key);
 }
 
 // Whether somebody was not asked since the payer's own budget was gone.

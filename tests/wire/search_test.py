@@ -192,6 +192,18 @@ def test_without_keys_everything_says_so(upstream):
         assert gateway.stop() == 0
 
 
+def test_the_key_of_a_provider_that_is_switched_off_is_none(upstream):
+    """The start, readiness and searches agree on it."""
+    off = "".join(f"[providers.{name}]\nenabled = false\n" for name in ("serper", "tavily"))
+    gateway = Sluice(upstream, off)
+    try:
+        assert gateway.get("/readyz").status == 503 and gateway.search("switched off").status == 503
+        for lane in ("fast", "deep"):
+            assert f"no key for any enabled provider of routing.{lane}" in gateway.output()
+    finally:
+        assert gateway.stop() == 0
+
+
 def test_ops_paths(sluice):
     assert sluice.search("something to count").status == 200
     assert sluice.get("/healthz").json() == {"status": "ok"}

@@ -91,8 +91,8 @@ void announce(Gateway& gateway, const LoadedConfig& loaded) {
     }
     for (const std::string& lane : gateway.lanes_without_key()) {
         if (gateway.key_count() > 0) {
-            text += "no key for any provider of routing." + lane + ": searches of the " + lane +
-                    " lane answer 503; add one there, or a provider to the route\n";
+            text += "no key for any enabled provider of routing." + lane + ": searches of the " +
+                    lane + " lane answer 503; add one there, or a provider to the route\n";
         }
     }
     text += describe_exchanges(loaded.config);
