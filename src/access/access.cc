@@ -157,10 +157,8 @@ struct Access::Impl {
     std::shared_ptr<const Policy> make_policy(AccessConfig config) const {
         std::vector<std::string> hosts = listen_hosts;
         hosts.insert(hosts.end(), config.allowed_hosts.begin(), config.allowed_hosts.end());
-        Anonymous anonymous = loopback_only ? Anonymous::kAll : Anonymous::kNone;
-        if (config.anonymous_is_set) {
-            anonymous = config.anonymous;
-        }
+        const Anonymous anonymous =
+            config.anonymous.value_or(loopback_only ? Anonymous::kAll : Anonymous::kNone);
         return std::make_shared<const Policy>(
             Policy{std::move(config), anonymous, HostList(hosts)});
     }

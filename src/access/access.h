@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,8 +23,7 @@ namespace sluice::access {
 enum class Anonymous : unsigned char { kNone, kSearch, kAll };
 
 struct AccessConfig {
-    Anonymous anonymous = Anonymous::kAll;        // default: all on loopback, none elsewhere
-    bool anonymous_is_set = false;                // whether the operator chose it
+    std::optional<Anonymous> anonymous = {};      // nothing: all on loopback, none elsewhere
     std::vector<std::string> allowed_hosts = {};  // besides loopback names and the listen addresses
     std::vector<std::string> cors_origins = {};
     io::TrustedProxies trusted_proxies = {};

@@ -2,6 +2,7 @@
 #include "access/origin.h"
 #include "access/token_store.h"
 
+#include <optional>
 #include <utility>
 
 namespace sluice::access {
@@ -10,33 +11,16 @@ namespace {
 
 constexpr std::size_t kMaxListed = 256;  // allowed hosts, and as many origins
 
-// The setting's words. "auto" decides by what the gateway listens on.
-enum class AnonymousSetting : std::uint8_t { kAuto, kNone, kSearch, kAll };
-
 void read_anonymous(ConfigReader auth, AccessConfig& config) {
-    auto word = AnonymousSetting::kAuto;
     auth.choice({.key = "anonymous",
                  .help = "what is open without a token; auto is all while every listener is on "
                          "loopback, else none",
                  .needs_restart = false},
-                word,
-                {{"auto", AnonymousSetting::kAuto},
-                 {"none", AnonymousSetting::kNone},
-                 {"search", AnonymousSetting::kSearch},
-                 {"all", AnonymousSetting::kAll}});
-    config.anonymous_is_set = word != AnonymousSetting::kAuto;
-    switch (word) {
-        case AnonymousSetting::kAuto:
-        case AnonymousSetting::kAll:
-            config.anonymous = Anonymous::kAll;
-            break;
-        case AnonymousSetting::kSearch:
-            config.anonymous = Anonymous::kSearch;
-            break;
-        case AnonymousSetting::kNone:
-            config.anonymous = Anonymous::kNone;
-            break;
-    }
+                config.anonymous,
+                {{"auto", std::nullopt},
+                 {"none", Anonymous::kNone},
+                 {"search", Anonymous::kSearch},
+                 {"all", Anonymous::kAll}});
 }
 
 struct ListRule {

@@ -59,7 +59,7 @@ std::optional<KeyRest> rest_by_windows(const Provider& provider,
     }
     std::array<RateWindow, kMaxRateWindows> windows;
     const std::size_t known = std::min(provider.rate_windows(*response, windows), windows.size());
-    return rest_after(std::span(windows).first(known));
+    return rest_by_pace(std::span(windows).first(known));
 }
 
 Result<io::ClientResponse> in_time(Result<io::ClientResponse> response, Instant deadline,

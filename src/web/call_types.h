@@ -37,7 +37,7 @@ struct CallResult {
 inline constexpr Millis kMinAttempt{1'500};
 
 // Of the time that an attempt has, what waiting may not use up.
-inline constexpr Millis kLeftForCall{500};
+inline constexpr Millis kLeftForAttempt{500};
 
 // What to do when no key of the provider may be used now, but one may soon.
 enum class Patience : std::uint8_t { kPassOver, kWaitForKey };
@@ -52,7 +52,7 @@ struct CallTerms {
     // Whether anybody still waits for what a call would bring.
     bool has_takers() const { return stake == nullptr || stake->is_attended(); }
     // The last instant at which a call may begin that waits.
-    Instant latest_start(Instant now) const { return std::max(now, until - kLeftForCall); }
+    Instant latest_start(Instant now) const { return std::max(now, until - kLeftForAttempt); }
 };
 
 }  // namespace sluice::web

@@ -100,7 +100,7 @@ Cost KeyTrial::price_of(const Provider& provider, const ProviderSettings& settin
 Task<Result<KeyTest>> KeyTrial::run(std::string key_id, access::Payer payer) {
     CO_TRY(const Plan plan, this->plan(key_id, std::move(payer)));
     const Instant begun = clock_.now();
-    const Instant latest = plan.deadline - kLeftForCall;
+    const Instant latest = plan.deadline - kLeftForTrial;
     std::optional<RateTurn> turn = plan.state.rate().take(plan.settings.rate, begun, latest);
     if (!turn) {
         co_return no_turn(plan);

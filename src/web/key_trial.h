@@ -51,7 +51,7 @@ class KeyTrial {
     // How long a trial may take, the wait for a turn included.
     static constexpr Millis kTimeout{15'000};
     // Of that, what waiting for a turn may not use up.
-    static constexpr Millis kLeftForCall{5'000};
+    static constexpr Millis kLeftForTrial{5'000};
 
     // References outlive it. `config` gives the settings in force.
     KeyTrial(KeyPool& pool, access::Budgets& budgets, const ProviderStates& providers,

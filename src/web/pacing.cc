@@ -21,7 +21,7 @@ KeyRest rest_of(const RateWindow& window) {
 
 }  // namespace
 
-std::optional<KeyRest> rest_after(std::span<const RateWindow> windows) {
+std::optional<KeyRest> rest_by_pace(std::span<const RateWindow> windows) {
     std::optional<KeyRest> rest;
     for (const RateWindow& window : windows) {
         if (window.limit > 0 && window.remaining <= 0) {

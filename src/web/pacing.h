@@ -24,7 +24,7 @@ inline constexpr Millis kLongestWindow = std::chrono::days(32);
 
 // The rest of the windows that have nothing left, the longest of them: kExhausted of a quota, else
 // kCooling. Nothing while every window has room.
-std::optional<KeyRest> rest_after(std::span<const RateWindow> windows);
+std::optional<KeyRest> rest_by_pace(std::span<const RateWindow> windows);
 
 // The one that ends later; nothing of two that are nothing.
 std::optional<KeyRest> longer(const std::optional<KeyRest>& a, const std::optional<KeyRest>& b);

@@ -56,8 +56,9 @@ class ProviderState {
 
     // Nobody is to call it for `time`, whatever the key.
     void rest(Millis time, Instant now);
-    // The key of that number was refused for its rate. Whether it is our address that is limited.
-    bool limits_address(std::uint64_t key, Instant now) {
+    // The key of that number was refused for its rate. Gives whether it is our address that is
+    // limited.
+    bool note_rate_refusal(std::uint64_t key, Instant now) {
         return provider_.spec().may_limit_address && address_limit_.refused(key, now);
     }
     // Until when nobody is, if that is so.

@@ -449,7 +449,7 @@ void Sender::learn_about_key(const Call& call, Try& last, KeyLease lease) {
     }
     ProviderState& state = call.state();
     const KeysConfig& penalties = call.config.keys;
-    if (verdict.effect == Effect::kCool && state.limits_address(lease.index(), clock_.now())) {
+    if (verdict.effect == Effect::kCool && state.note_rate_refusal(lease.index(), clock_.now())) {
         verdict.reach = Reach::kProvider;
     }
     if (verdict.effect == Effect::kCool && verdict.reach == Reach::kProvider) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,7 +34,7 @@ Loaded load(std::string_view toml, const test::FakeEnvironment& environment = {}
 TEST(AccessConfig, Defaults) {
     const Loaded loaded = load("");
     EXPECT_TRUE(loaded.errors.empty());
-    EXPECT_FALSE(loaded.config.anonymous_is_set);
+    EXPECT_EQ(loaded.config.anonymous, std::nullopt);
     EXPECT_TRUE(loaded.config.allowed_hosts.empty());
     EXPECT_TRUE(loaded.config.cors_origins.empty());
     EXPECT_EQ(loaded.config.client_requests_per_minute, 0);
@@ -58,7 +59,6 @@ TEST(AccessConfig, EveryKeyIsRead) {
     )");
     EXPECT_TRUE(loaded.errors.empty());
     EXPECT_EQ(loaded.config.anonymous, Anonymous::kSearch);
-    EXPECT_TRUE(loaded.config.anonymous_is_set);
     EXPECT_EQ(loaded.config.allowed_hosts,
               (std::vector<std::string>{"search.example", "10.0.0.7"}));
     EXPECT_EQ(loaded.config.cors_origins,
@@ -72,22 +72,20 @@ TEST(AccessConfig, EveryKeyIsRead) {
 TEST(AccessConfig, AnonymousWords) {
     struct Row {
         std::string_view word;
-        Anonymous anonymous;
-        bool is_set;
+        std::optional<Anonymous> anonymous;
     };
     constexpr Row kRows[] = {
-        {"auto", Anonymous::kAll, false},
-        {"none", Anonymous::kNone, true},
-        {"search", Anonymous::kSearch, true},
-        {"all", Anonymous::kAll, true},
+        {"auto", std::nullopt},
+        {"none", Anonymous::kNone},
+        {"search", Anonymous::kSearch},
+        {"all", Anonymous::kAll},
     };
     for (const Row& row : kRows) {
         test::FakeEnvironment environment;
         environment.variables["SLUICE__AUTH__ANONYMOUS"] = row.word;
         const Loaded loaded = load("", environment);
         EXPECT_TRUE(loaded.errors.empty()) << row.word;
-        EXPECT_EQ(loaded.config.anonymous, row.anonymous) << row.word;
-        EXPECT_EQ(loaded.config.anonymous_is_set, row.is_set) << row.word;
+        EXPECT_TRUE(loaded.config.anonymous == row.anonymous) << row.word;
     }
 }
 

@@ -38,10 +38,7 @@ inline AccessConfig config_of(Setup setup) {
     AccessConfig config;
     config.allowed_hosts = {"search.example"};
     config.cors_origins = {"https://app.example"};
-    const auto choose = [&config](Anonymous anonymous) {
-        config.anonymous = anonymous;
-        config.anonymous_is_set = true;
-    };
+    const auto choose = [&config](Anonymous anonymous) { config.anonymous = anonymous; };
     switch (setup) {
         case Setup::kLoopback:
         case Setup::kLoopbackTokens:

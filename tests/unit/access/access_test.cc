@@ -224,7 +224,6 @@ TEST(Access, ReconfigureAppliesToTheNextRequest) {
     EXPECT_EQ(passes(gateway, from("203.0.113.7")), 2);
     AccessConfig closed;
     closed.anonymous = Anonymous::kNone;
-    closed.anonymous_is_set = true;
     gateway.access().reconfigure(closed);
     EXPECT_EQ(gateway.access().identify(from("203.0.113.7"), Scope::kSearch).error().code,
               Code::kUnauthenticated);

@@ -29,16 +29,16 @@ constexpr Millis kMonth = std::chrono::hours(24 * 30);
 
 // Room in every window asks for nothing.
 TEST(PacingTest, RoomAsksForNothing) {
-    EXPECT_FALSE(rest_after({}));
+    EXPECT_FALSE(rest_by_pace({}));
     const std::vector<RateWindow> windows{window(1s, 1, 1, 1s), window(kMonth, 2000, 5, 389223s)};
-    EXPECT_FALSE(rest_after(windows));
+    EXPECT_FALSE(rest_by_pace(windows));
 }
 
 // A pace that is reached lets the key rest for moments; the quota is untouched.
 TEST(PacingTest, PaceIsAShortRest) {
     const std::vector<RateWindow> windows{window(1s, 1, 0, 1s),
                                           window(kMonth, 2000, 1977, 389223s)};
-    const auto rest = rest_after(windows);
+    const auto rest = rest_by_pace(windows);
     ASSERT_TRUE(rest);
     EXPECT_EQ(rest->status, KeyStatus::kCooling);
     EXPECT_EQ(rest->time, 1s);
@@ -47,7 +47,7 @@ TEST(PacingTest, PaceIsAShortRest) {
 // A quota that is used up exhausts the key until the window begins anew, whatever the pace says.
 TEST(PacingTest, QuotaIsALongRest) {
     const std::vector<RateWindow> windows{window(1s, 1, 0, 1s), window(kMonth, 2000, 0, 389223s)};
-    const auto rest = rest_after(windows);
+    const auto rest = rest_by_pace(windows);
     ASSERT_TRUE(rest);
     EXPECT_EQ(rest->status, KeyStatus::kExhausted);
     EXPECT_EQ(rest->time, 389223s);
@@ -55,20 +55,20 @@ TEST(PacingTest, QuotaIsALongRest) {
 
 // A single window is judged by its length, not by being the only one.
 TEST(PacingTest, OneWindowIsJudgedByItsLength) {
-    EXPECT_EQ(rest_after(std::vector<RateWindow>{window(1s, 50, 0, 1s)})->status,
+    EXPECT_EQ(rest_by_pace(std::vector<RateWindow>{window(1s, 50, 0, 1s)})->status,
               KeyStatus::kCooling);
-    EXPECT_EQ(rest_after(std::vector<RateWindow>{window(kMonth, 50, 0, 60s)})->status,
+    EXPECT_EQ(rest_by_pace(std::vector<RateWindow>{window(kMonth, 50, 0, 60s)})->status,
               KeyStatus::kExhausted);
 }
 
 // What an answer says is not believed beyond reason: no limit is no limit, a pace never rests
 // longer than its window, a quota never longer than a month.
 TEST(PacingTest, AbsurdWindowsAreBounded) {
-    EXPECT_FALSE(rest_after(std::vector<RateWindow>{window(1s, 0, 0, 1s)}));
-    EXPECT_EQ(rest_after(std::vector<RateWindow>{window(1s, 5, -3, 9000s)})->time, 1s);
-    EXPECT_EQ(rest_after(std::vector<RateWindow>{window(1s, 5, 0, -5s)})->time, 1ms);
-    EXPECT_EQ(rest_after(std::vector<RateWindow>{window(0ms, 5, 0, 9000s)})->time, 1ms);
-    EXPECT_EQ(rest_after(std::vector<RateWindow>{window(kMonth, 5, 0, Millis::max())})->time,
+    EXPECT_FALSE(rest_by_pace(std::vector<RateWindow>{window(1s, 0, 0, 1s)}));
+    EXPECT_EQ(rest_by_pace(std::vector<RateWindow>{window(1s, 5, -3, 9000s)})->time, 1s);
+    EXPECT_EQ(rest_by_pace(std::vector<RateWindow>{window(1s, 5, 0, -5s)})->time, 1ms);
+    EXPECT_EQ(rest_by_pace(std::vector<RateWindow>{window(0ms, 5, 0, 9000s)})->time, 1ms);
+    EXPECT_EQ(rest_by_pace(std::vector<RateWindow>{window(kMonth, 5, 0, Millis::max())})->time,
               kLongestWindow);
 }
 
