@@ -236,20 +236,35 @@ class ShardedTtlCache {
         return hit_of(shard.cache.peek(key, now));
     }
 
+    // Numbers the times between two clear()s.
+    using Epoch = std::uint64_t;
+    Epoch epoch() const { return epoch_.load(std::memory_order_acquire); }
+
     struct Put {
         bool kept = false;       // the new value is there
         bool made_room = false;  // something had to go for want of room: the new value, perhaps
     };
-    Put put(Key key, Value value, std::size_t cost_bytes, Lifetime lifetime, Instant now) {
+    // `begun` is the epoch() in which making the value began: what began before a clear() is not
+    // kept after it.
+    Put put(Key key, Value value, std::size_t cost_bytes, Lifetime lifetime, Instant now,
+            Epoch begun) {
         Shard& shard = shard_of(key);
         Dropped dropped;
         const std::lock_guard lock(shard.mutex);
+        if (begun != epoch()) {
+            return {};
+        }
         const std::uint64_t evictions = shard.cache.stats().evictions;
         dropped = shard.cache.put(std::move(key), std::move(value), cost_bytes, lifetime, now);
         Put put;
         put.kept = shard.cache.has_lifetime(lifetime) && !dropped.new_one();
         put.made_room = shard.cache.stats().evictions != evictions;
         return put;
+    }
+
+    // The same for a value that is made at this moment.
+    Put put(Key key, Value value, std::size_t cost_bytes, Lifetime lifetime, Instant now) {
+        return put(std::move(key), std::move(value), cost_bytes, lifetime, now, epoch());
     }
 
     // A value that costs more is never kept.
@@ -295,6 +310,8 @@ class ShardedTtlCache {
 
     // Forgets everything. What takes time is to give the tables back: 20 ms for a million entries.
     Cleared clear() {
+        // First, so that no part that is empty by then takes what began before.
+        epoch_.fetch_add(1, std::memory_order_acq_rel);
         Cleared cleared;
         cleared.parts_.reserve(shards_.size());
         for (const auto& shard : shards_) {
@@ -357,6 +374,7 @@ class ShardedTtlCache {
     Hash hash_;
     std::vector<std::unique_ptr<Shard>> shards_;  // a power of two; never changes
     std::atomic<std::size_t> next_swept_{0};
+    std::atomic<Epoch> epoch_{0};
 };
 
 }  // namespace sluice::guard

@@ -57,14 +57,14 @@ std::optional<AnswerCache::Cached> AnswerCache::cached_in(std::optional<Entries:
 }
 
 bool AnswerCache::publish(const Fingerprint& key, std::shared_ptr<const SearchAnswer> answer,
-                          const CacheConfig& config, Instant now) {
+                          const CacheConfig& config, Instant now, Epoch begun) {
     if (!enabled_) {
         return false;
     }
     const std::size_t bytes = answer->memory_bytes();
     const Instant made_at = answer->made_at() == Instant{} ? now : answer->made_at();
     const guard::Lifetime lifetime = lifetime_of(*answer, made_at, config);
-    const auto put = entries_.put(key, std::move(answer), bytes, lifetime, made_at);
+    const auto put = entries_.put(key, std::move(answer), bytes, lifetime, made_at, begun);
     if (put.kept) {
         store_.add();
     } else if (bytes > entries_.largest_cost_bytes()) {

@@ -29,6 +29,8 @@ class AnswerCache {
         guard::ShardedTtlCache<Fingerprint, std::shared_ptr<const SearchAnswer>, guard::DigestHash>;
 
  public:
+    using Epoch = Entries::Epoch;
+
     // Of each kind of warning, one in so much time.
     static constexpr Duration kWarningEvery = std::chrono::minutes(10);
 
@@ -46,10 +48,14 @@ class AnswerCache {
     // The same for who only looks: it does not count as use.
     std::optional<Cached> peek(const Fingerprint& key, Instant now) const;
 
-    // Control loop. Keeps `answer` for its lifetime_of(). False: it was not kept, since it has no
-    // time to live, is too large, or is asked for less than what would have to go for it.
+    // Any thread. What is to be kept takes it when it begins: publish() wants to know.
+    Epoch epoch() const { return entries_.epoch(); }
+
+    // Control loop. Keeps `answer`, the search for which began in the epoch `begun`, for its
+    // lifetime_of(). False: it was not kept, since it has no time to live, is too large, is asked
+    // for less than what would have to go for it, or there was a purge meanwhile.
     bool publish(const Fingerprint& key, std::shared_ptr<const SearchAnswer> answer,
-                 const CacheConfig& config, Instant now);
+                 const CacheConfig& config, Instant now, Epoch begun);
 
     // The body of an answer has been made: what it is charged changes to what it occupies now.
     void settle(const SearchAnswer& answer, const io::HttpBody& body);
@@ -57,7 +63,8 @@ class AnswerCache {
     // Whether anything is ever kept.
     bool enabled() const { return enabled_; }
 
-    // Forgets everything and hands it over, to be destroyed where there is time for it.
+    // Forgets everything, begins another epoch and hands what it forgot over, to be destroyed where
+    // there is time for it.
     Entries::Cleared purge() { return entries_.clear(); }
 
     // Any thread. Drops what is expired from one part of the cache, the next one at the next call;

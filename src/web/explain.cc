@@ -63,9 +63,7 @@ struct Explainer {
     }
 
     bool holds_result(std::string_view name, const ProviderSettings& settings) const {
-        const bool reads =
-            request.cache != CacheMode::kBypass && request.cache != CacheMode::kRefresh;
-        return reads && settings.results_ttl > Millis{} &&
+        return reads_results(in.results, settings, request.cache) &&
                in.results.holds(result_fingerprint(name, request), in.clock.now());
     }
 

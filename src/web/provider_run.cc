@@ -17,21 +17,21 @@ class KeptResult {
     KeptResult(const SearchWork& work, Candidate candidate)
         : work_(work),
           candidate_(candidate),
-          writes_(work.results.enabled() && candidate.settings->results_ttl > Millis{} &&
-                  work.request->cache != CacheMode::kBypass) {
-        if (writes_) {
+          begun_(work.results.epoch()),
+          keeps_(keeps_results(work.results, *candidate.settings, work.request->cache)) {
+        if (keeps_) {
             key_ = result_fingerprint(candidate.state->name(), *work.request);
         }
     }
 
     // What is known already; null when somebody has to be asked.
     std::shared_ptr<const ProviderAnswer> find() const {
-        const bool reads = writes_ && work_.request->cache != CacheMode::kRefresh;
+        const bool reads = reads_results(work_.results, *candidate_.settings, work_.request->cache);
         return reads ? work_.results.find(key_, work_.clock.now()) : nullptr;
     }
 
     void keep(std::shared_ptr<const ProviderAnswer> answer) const {
-        if (!writes_) {
+        if (!keeps_) {
             return;
         }
         // No answer is made from a result that an answer of the same age would be too old for.
@@ -40,13 +40,14 @@ class KeptResult {
         const Millis ttl = std::min(candidate_.settings->results_ttl, longest);
         const Millis max_kept = candidate_.settings->max_kept;
         work_.results.keep(key_, std::move(answer),
-                           max_kept > Millis{} ? std::min(ttl, max_kept) : ttl);
+                           max_kept > Millis{} ? std::min(ttl, max_kept) : ttl, begun_);
     }
 
  private:
     const SearchWork& work_;
     const Candidate candidate_;
-    const bool writes_;
+    const ResultCache::Epoch begun_;
+    const bool keeps_;
     Fingerprint key_{};
 };
 

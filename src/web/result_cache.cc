@@ -34,17 +34,25 @@ std::shared_ptr<const ProviderAnswer> ResultCache::find(const Fingerprint& key, 
 }
 
 bool ResultCache::holds(const Fingerprint& key, Instant now) const {
-    return enabled_ && entries_.peek(key, now).has_value();
+    return entries_.peek(key, now).has_value();
 }
 
 void ResultCache::keep(const Fingerprint& key, std::shared_ptr<const ProviderAnswer> answer,
-                       Millis ttl) {
+                       Millis ttl, Epoch begun) {
     const Instant made_at = answer->made_at;
     const std::size_t bytes = answer->memory_bytes();
     const guard::Lifetime lifetime{ttl, Duration{}};
-    if (entries_.put(key, std::move(answer), bytes, lifetime, made_at).kept) {
+    if (entries_.put(key, std::move(answer), bytes, lifetime, made_at, begun).kept) {
         store_.add();
     }
+}
+
+bool keeps_results(const ResultCache& results, const ProviderSettings& settings, CacheMode mode) {
+    return results.enabled() && settings.results_ttl > Millis{} && mode != CacheMode::kBypass;
+}
+
+bool reads_results(const ResultCache& results, const ProviderSettings& settings, CacheMode mode) {
+    return mode != CacheMode::kRefresh && keeps_results(results, settings, mode);
 }
 
 }  // namespace sluice::web

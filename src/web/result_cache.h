@@ -8,6 +8,7 @@
 #include "web/config.h"
 #include "web/fingerprint.h"
 #include "web/provider.h"
+#include "web/types.h"
 
 #include <cstddef>
 #include <memory>
@@ -20,11 +21,15 @@ class ResultCache {
                                            guard::DigestHash>;
 
  public:
+    using Epoch = Entries::Epoch;
+
     // Takes config.results_bytes() and results_entries() at most; nothing is ever kept when one of
     // them is 0.
     ResultCache(const CacheConfig& config, obs::Metrics& metrics);
 
     bool enabled() const { return enabled_; }
+    // As AnswerCache has it.
+    Epoch epoch() const { return entries_.epoch(); }
 
     // The answer to the call of `key` (result_fingerprint()) while its time is not over, else null.
     std::shared_ptr<const ProviderAnswer> find(const Fingerprint& key, Instant now);
@@ -33,8 +38,10 @@ class ResultCache {
     bool holds(const Fingerprint& key, Instant now) const;
 
     // Keeps `answer`, which the provider gave at `answer->made_at`, for `ttl` from then on, unless
-    // it is too large or asked for less than what would have to go for it.
-    void keep(const Fingerprint& key, std::shared_ptr<const ProviderAnswer> answer, Millis ttl);
+    // it is too large or asked for less than what would have to go for it, or there was a purge
+    // since the epoch `begun`, in which the provider was asked.
+    void keep(const Fingerprint& key, std::shared_ptr<const ProviderAnswer> answer, Millis ttl,
+              Epoch begun);
 
     // As AnswerCache has them.
     Entries::Cleared purge() { return entries_.clear(); }
@@ -50,5 +57,10 @@ class ResultCache {
     obs::Counter miss_;
     obs::Counter store_;
 };
+
+// Whether a search in that mode keeps what a provider with those settings answers, and whether it
+// takes what is kept.
+bool keeps_results(const ResultCache& results, const ProviderSettings& settings, CacheMode mode);
+bool reads_results(const ResultCache& results, const ProviderSettings& settings, CacheMode mode);
 
 }  // namespace sluice::web

@@ -252,9 +252,10 @@ Task<SearchReply> Search::miss(Missed missed) {
     if (!callers_fault && !bypass) {
         auto cached = cache_.find(missed.key, clock_.now());
         if (!cached && shared_ != nullptr) {
+            const AnswerCache::Epoch begun = cache_.epoch();
             const SharedAnswers::Kept kept =
                 co_await shared_->find(missed.key, *missed.request, missed.deadline);
-            cached = remember(missed, kept);
+            cached = remember(missed, kept, begun);
         }
         if (cached) {
             co_return serve_kept(missed, *std::move(cached), std::move(failure));
@@ -297,10 +298,14 @@ SearchReply Search::serve_found(const Missed& missed, const Found& found, CacheN
 }
 
 Task<Result<Search::SharedResult>> Search::share(const Missed& missed, FlightKey key) {
-    // A refresh wants an answer that is newer than what others find for who does not.
-    const bool together = shared_ != nullptr && missed.request->cache != CacheMode::kRefresh;
-    const auto work = [this, &missed, together](std::shared_ptr<guard::Stake> stake) {
-        return together ? fly_shared(missed, std::move(stake)) : fly(missed, std::move(stake));
+    const auto work = [this, &missed](std::shared_ptr<guard::Stake> stake) {
+        if (shared_ == nullptr) {
+            return fly(missed, std::move(stake));
+        }
+        // A refresh wants an answer that is newer than what others find for who does not.
+        const bool together = missed.request->cache != CacheMode::kRefresh;
+        return together ? fly_shared(missed, std::move(stake))
+                        : refresh_shared(missed, std::move(stake));
     };
     return flights_.run(std::move(key), missed.deadline, work);
 }
@@ -342,10 +347,12 @@ Search::SharedResult Search::shed(const Missed& missed, Instant arrived, Error e
 
 Task<Result<Search::SharedResult>> Search::fly(Missed missed, std::shared_ptr<guard::Stake> stake,
                                                std::unique_ptr<SharedTurn> turn,
-                                               std::optional<guard::LaneTicket> ticket) {
+                                               std::optional<guard::LaneTicket> ticket,
+                                               std::string purge) {
     // What is in force now is in force to the end of this flight.
     const std::shared_ptr<const WebConfig> config = config_.get();
     const std::shared_ptr<const SearchRequest>& request = missed.request;
+    const AnswerCache::Epoch begun = cache_.epoch();
     // A place in the lane, for the whole of the work.
     if (!ticket) {
         const Instant arrived = clock_.now();
@@ -372,9 +379,10 @@ Task<Result<Search::SharedResult>> Search::fly(Missed missed, std::shared_ptr<gu
         // Written before a door can render the answer, which may end its fields.
         std::optional<SharedAnswers::Draft> draft;
         if (shared_ != nullptr) {
-            draft = draft_of(*found->answer, config->cache);
+            draft = draft_of(*found->answer, config->cache, std::move(purge));
         }
-        found->stored = cache_.publish(missed.key, found->answer, config->cache, clock_.now());
+        found->stored =
+            cache_.publish(missed.key, found->answer, config->cache, clock_.now(), begun);
         if (found->stored && !stake->is_attended()) {
             counters_->salvaged.add();
         }

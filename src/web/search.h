@@ -185,20 +185,26 @@ class Search {
     Task<SearchReply> miss(Missed missed);
     Task<Result<SharedResult>> share(const Missed& missed, FlightKey key);
     // `stake` is null for a search that nobody shares. `turn` is what keeps other replicas from the
-    // same, if they are kept from it. Without `ticket` it takes one.
+    // same, if they are kept from it. Without `ticket` it takes one. `purge` is
+    // SharedAnswers'; without one they are not given what is found.
     Task<Result<SharedResult>> fly(Missed missed, std::shared_ptr<guard::Stake> stake,
                                    std::unique_ptr<SharedTurn> turn = nullptr,
-                                   std::optional<guard::LaneTicket> ticket = std::nullopt);
+                                   std::optional<guard::LaneTicket> ticket = std::nullopt,
+                                   std::string purge = {});
     // The same for a search that replicas share: looks what they have found, and flies only when
     // none of them does.
     Task<Result<SharedResult>> fly_shared(Missed missed, std::shared_ptr<guard::Stake> stake);
+    // fly() for a search that is to find something newer than what replicas share, for all of them.
+    Task<Result<SharedResult>> refresh_shared(Missed missed, std::shared_ptr<guard::Stake> stake);
     Instant work_until(const Missed& missed) const;
     std::optional<SharedAnswers::Draft> draft_of(const SearchAnswer& answer,
-                                                 const CacheConfig& cache);
+                                                 const CacheConfig& cache, std::string purge);
     SharedResult shed(const Missed& missed, Instant arrived, Error error);
     SharedResult arrive(const Missed& missed, const SharedAnswers::Kept& kept);
+    // `begun`: before what was kept was looked for.
     std::optional<AnswerCache::Cached> remember(const Missed& missed,
-                                                const SharedAnswers::Kept& kept);
+                                                const SharedAnswers::Kept& kept,
+                                                AnswerCache::Epoch begun);
     Task<SearchReply> find_shared(Missed missed);
     SearchReply serve_found(const Missed& missed, const Found& found, CacheNote note,
                             Instant asked);

@@ -37,9 +37,10 @@ bool Search::lacks_redis() const {
 }
 
 Task<SearchReply> Search::find_shared(Missed missed) {
+    const AnswerCache::Epoch begun = cache_.epoch();
     const SharedAnswers::Kept kept =
         co_await shared_->find(missed.key, *missed.request, missed.deadline);
-    auto cached = remember(missed, kept);
+    auto cached = remember(missed, kept, begun);
     if (cached && cached->fresh()) {
         co_return serve_hit(missed.request->lane, *std::move(cached));
     }
@@ -50,8 +51,9 @@ Task<Result<Search::SharedResult>> Search::fly_shared(Missed missed,
                                                       std::shared_ptr<guard::Stake> stake) {
     const std::shared_ptr<const WebConfig> config = config_.get();
     const guard::LaneKind lane = kind_of(missed.request->lane);
+    AnswerCache::Epoch begun = cache_.epoch();
     SharedAnswers::Kept kept = co_await shared_->find(missed.key, *missed.request, missed.deadline);
-    if (const auto cached = remember(missed, kept); cached && cached->fresh()) {
+    if (const auto cached = remember(missed, kept, begun); cached && cached->fresh()) {
         co_return arrive(missed, kept);
     }
     const Instant arrived = clock_.now();
@@ -63,11 +65,13 @@ Task<Result<Search::SharedResult>> Search::fly_shared(Missed missed,
     const Millis ttl = turn_ttl(*config, lane);
     const Instant until = work_until(missed);
     for (std::size_t looks = 0;; ++looks) {
+        begun = cache_.epoch();
         SharedAnswers::Entrance entrance =
             co_await shared_->enter(missed.key, *missed.request, kept.stamp, ttl, until);
+        std::string purge = std::move(entrance.kept.purge);
         if (entrance.kept.answer) {
             kept = std::move(entrance.kept);
-            if (const auto cached = remember(missed, kept); cached && cached->fresh()) {
+            if (const auto cached = remember(missed, kept, begun); cached && cached->fresh()) {
                 co_return arrive(missed, kept);
             }
         }
@@ -83,7 +87,7 @@ Task<Result<Search::SharedResult>> Search::fly_shared(Missed missed,
         }
         if (entrance.result != SharedAnswers::Entrance::Turn::kHeld) {
             co_return co_await fly(std::move(missed), std::move(stake), std::move(entrance.turn),
-                                   std::move(ticket));
+                                   std::move(ticket), std::move(purge));
         }
         // Another replica asks. Its answer needs no place in a lane here.
         ticket.reset();
@@ -95,9 +99,17 @@ Task<Result<Search::SharedResult>> Search::fly_shared(Missed missed,
     }
 }
 
+Task<Result<Search::SharedResult>> Search::refresh_shared(Missed missed,
+                                                          std::shared_ptr<guard::Stake> stake) {
+    std::string purge = co_await shared_->current_purge(missed.deadline);
+    co_return co_await fly(std::move(missed), std::move(stake), nullptr, std::nullopt,
+                           std::move(purge));
+}
+
 // What another replica found is kept here, too, and can be served.
 std::optional<AnswerCache::Cached> Search::remember(const Missed& missed,
-                                                    const SharedAnswers::Kept& kept) {
+                                                    const SharedAnswers::Kept& kept,
+                                                    AnswerCache::Epoch begun) {
     if (!kept.answer) {
         return std::nullopt;
     }
@@ -109,14 +121,14 @@ std::optional<AnswerCache::Cached> Search::remember(const Missed& missed,
     cached.fresh_for =
         lifetime_of(*kept.answer, kept.answer->made_at(), cache).fresh_for - cached.age;
     cached.answer = kept.answer;
-    cache_.publish(missed.key, kept.answer, cache, now);
+    cache_.publish(missed.key, kept.answer, cache, now, begun);
     return cached;
 }
 
 std::optional<SharedAnswers::Draft> Search::draft_of(const SearchAnswer& answer,
-                                                     const CacheConfig& cache) {
+                                                     const CacheConfig& cache, std::string purge) {
     const Instant made_at = answer.made_at() == Instant{} ? clock_.now() : answer.made_at();
-    return shared_->draft(answer, lifetime_of(answer, made_at, cache));
+    return shared_->draft(answer, lifetime_of(answer, made_at, cache), std::move(purge));
 }
 
 Search::SharedResult Search::arrive(const Missed& missed, const SharedAnswers::Kept& kept) {

@@ -20,10 +20,14 @@ namespace {
 
 // Changes with every purge; an entry of another one is none.
 constexpr std::string_view kPurgeKey = "sluice:purge";
+// What stands for it before the first one, and when Redis was emptied.
+constexpr std::string_view kNoPurge = "0";
+constexpr std::size_t kLookElements = 5;
 
 // KEYS: entry, purge, lock, failure. ARGV: the stamp of the entry that is known, the token to take
 // the turn with (empty: only look), its time to live in ms.
-// Gives: what became of the turn, the entry unless it is known, its time to live, the failure.
+// Gives: what became of the turn, the entry unless it is known, its time to live, the failure, the
+// purge.
 const io::RedisScript& look_script() {
     static const io::RedisScript script(R"(
 local purge = redis.call('GET', KEYS[2]) or '0'
@@ -34,24 +38,25 @@ if of == purge and stamp ~= ARGV[1] then
   left = redis.call('PTTL', KEYS[1])
 end
 if ARGV[2] == '' then
-  return {'looked', entry, left, false}
+  return {'looked', entry, left, false, purge}
 end
 local failure = redis.call('GET', KEYS[4])
 if failure then
-  return {'failed', entry, left, failure}
+  return {'failed', entry, left, failure, purge}
 end
 if redis.call('SET', KEYS[3], ARGV[2], 'NX', 'PX', ARGV[3]) then
-  return {'won', entry, left, false}
+  return {'won', entry, left, false, purge}
 end
-return {'held', entry, left, false})");
+return {'held', entry, left, false, purge})");
     return script;
 }
 
-// KEYS: entry, purge. ARGV: the entry but for its first field, its time to live in ms.
+// KEYS: entry, purge. ARGV: the entry but for its first field, its time to live in ms, the purge
+// that it began after; what came after another one is not kept.
 const io::RedisScript& publish_script() {
     static const io::RedisScript script(R"(
 local purge = redis.call('GET', KEYS[2]) or '0'
-return redis.call('SET', KEYS[1], purge .. ':' .. ARGV[1], 'PX', ARGV[2]))");
+return purge == ARGV[3] and redis.call('SET', KEYS[1], purge .. ':' .. ARGV[1], 'PX', ARGV[2]))");
     return script;
 }
 
@@ -179,7 +184,7 @@ Task<SharedAnswers::Entrance> SharedAnswers::enter(const Fingerprint& key,
     const Result<io::RedisReply> reply =
         co_await redis_.run(look_script(), std::move(keys), std::move(arguments), deadline);
     Entrance entrance;
-    if (!reply.ok() || reply->elements.size() != 4) {
+    if (!reply.ok() || reply->elements.size() != kLookElements) {
         counters_->unusable.add();
         SharedTurn::withdraw(turns_, key, token, ttl);
         co_return entrance;
@@ -203,7 +208,11 @@ Task<SharedAnswers::Entrance> SharedAnswers::enter(const Fingerprint& key,
 
 SharedAnswers::Kept SharedAnswers::read(const io::RedisReply& reply, const SearchRequest& request) {
     Kept kept;
-    if (reply.elements.size() != 4 || !reply.elements[1].is_text()) {
+    if (reply.elements.size() != kLookElements) {
+        return kept;
+    }
+    kept.purge = reply.elements[4].text;
+    if (!reply.elements[1].is_text()) {
         return kept;
     }
     const Millis left(reply.elements[2].integer);
@@ -220,12 +229,26 @@ SharedAnswers::Kept SharedAnswers::read(const io::RedisReply& reply, const Searc
     return kept;
 }
 
+Task<std::string> SharedAnswers::current_purge(Instant deadline) {
+    std::vector<std::string> words{"GET", std::string(kPurgeKey)};
+    const Result<io::RedisReply> reply = co_await redis_.command(std::move(words), deadline);
+    if (!reply.ok()) {
+        co_return std::string();
+    }
+    co_return reply->is_text() ? reply->text : std::string(kNoPurge);
+}
+
 std::optional<SharedAnswers::Draft> SharedAnswers::draft(const SearchAnswer& answer,
-                                                         guard::Lifetime lifetime) {
+                                                         guard::Lifetime lifetime,
+                                                         std::string purge) {
+    if (purge.empty()) {
+        return std::nullopt;
+    }
     const Instant now = clock_.now();
     const Instant made_at = answer.made_at() == Instant{} ? now : answer.made_at();
     const Duration age = std::max(now - made_at, Duration{});
     Draft draft;
+    draft.purge = std::move(purge);
     draft.life = std::chrono::duration_cast<Millis>(lifetime.fresh_for + lifetime.stale_for - age);
     if (draft.life <= Millis::zero()) {
         return std::nullopt;
@@ -242,10 +265,15 @@ std::optional<SharedAnswers::Draft> SharedAnswers::draft(const SearchAnswer& ans
 
 Task<void> SharedAnswers::publish(const Fingerprint& key, Draft draft) {
     std::vector<std::string> keys{entry_key(key), std::string(kPurgeKey)};
-    std::vector<std::string> arguments{std::move(draft.entry), std::to_string(draft.life.count())};
+    std::vector<std::string> arguments{std::move(draft.entry), std::to_string(draft.life.count()),
+                                       std::move(draft.purge)};
     const Result<io::RedisReply> reply = co_await redis_.run(publish_script(), std::move(keys),
                                                              std::move(arguments), Instant::max());
-    (reply.ok() ? counters_->store : counters_->failed).add();
+    if (!reply.ok()) {
+        counters_->failed.add();
+    } else if (!reply->is_nil()) {
+        counters_->store.add();
+    }
 }
 
 Duration SharedAnswers::pause(std::size_t looks) {

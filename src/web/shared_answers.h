@@ -40,6 +40,8 @@ class SharedAnswers {
     struct Kept {
         std::shared_ptr<SearchAnswer> answer;  // with made_at() and keep_until() set
         std::string stamp;                     // of this very entry
+        // What a search that begins now goes by, for draft(); empty: it is not shared.
+        std::string purge = {};
     };
 
     // The answer to `request`, whose fingerprint is `key`. Whatever goes wrong is no answer.
@@ -66,10 +68,13 @@ class SharedAnswers {
     struct Draft {
         std::string entry;
         Millis life{};
+        std::string purge;
     };
-    // Of an answer that nobody else has yet, for `lifetime` from when its provider gave it. Nothing
-    // when it is not to be shared.
-    std::optional<Draft> draft(const SearchAnswer& answer, guard::Lifetime lifetime);
+    // Of an answer that nobody else has yet, for `lifetime` from when its provider gave it; `purge`
+    // is what Kept or current_purge() said when the search began: no replica is given what began
+    // before a purge. Nothing when it is not to be shared.
+    std::optional<Draft> draft(const SearchAnswer& answer, guard::Lifetime lifetime,
+                               std::string purge);
     // Ends when Redis has it, or will not.
     Task<void> publish(const Fingerprint& key, Draft draft);
 
@@ -77,6 +82,9 @@ class SharedAnswers {
     // How long to wait before look number `looks`, from 0, whether another replica has found
     // something. Not until the same moment as all the others who look.
     Duration pause(std::size_t looks);
+
+    // For a search that begins now without a look. Empty: it is not shared, since Redis can't say.
+    Task<std::string> current_purge(Instant deadline);
 
     // From here on every answer that is there now is none. False: Redis could not be told.
     Task<bool> purge(Instant deadline);

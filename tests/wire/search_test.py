@@ -194,8 +194,8 @@ def test_without_keys_everything_says_so(upstream):
 
 def test_the_key_of_a_provider_that_is_switched_off_is_none(upstream):
     """The start, readiness and searches agree on it."""
-    off = "".join(f"[providers.{name}]\nenabled = false\n" for name in ("serper", "tavily"))
-    gateway = Sluice(upstream, off)
+    off = {f"SLUICE__PROVIDERS__{name}__ENABLED": "false" for name in ("SERPER", "TAVILY")}
+    gateway = Sluice(upstream, env=off)
     try:
         assert gateway.get("/readyz").status == 503 and gateway.search("switched off").status == 503
         for lane in ("fast", "deep"):

@@ -209,6 +209,20 @@ TEST(TtlCache, APeekIsNoUse) {
     EXPECT_TRUE(cache.peek(2, kStart));
 }
 
+// What began before a purge is not kept after it, and what begins after it is.
+TEST(ShardedTtlCache, WhatBeganBeforeAPurgeIsNotKept) {
+    ShardedTtlCache<int, int> cache(TtlCacheLimits{100'000, 64UL << 20});
+    const auto begun = cache.epoch();
+    EXPECT_TRUE(cache.put(1, 10, 100, Lifetime{10s, 0s}, kStart, begun).kept);
+    cache.clear();
+    const auto late = cache.put(1, 10, 100, Lifetime{10s, 0s}, kStart, begun);
+    EXPECT_FALSE(late.kept);
+    EXPECT_FALSE(late.made_room);
+    EXPECT_FALSE(cache.find(1, kStart));
+    EXPECT_TRUE(cache.put(1, 11, 100, Lifetime{10s, 0s}, kStart, cache.epoch()).kept);
+    EXPECT_TRUE(cache.find(1, kStart));
+}
+
 // What a purge takes out is gone at once and can be destroyed in pieces, every value once.
 TEST(ShardedTtlCache, WhatIsClearedGoesInPieces) {
     ShardedTtlCache<int, std::shared_ptr<int>> cache(TtlCacheLimits{100'000, 64UL << 20});

@@ -121,6 +121,22 @@ TEST_F(ResultCacheTest, RefreshWritesAndBypassDoesNot) {
     EXPECT_EQ(h.http.calls(), 3u);
 }
 
+// A search that is under way during a purge leaves nothing behind, in neither cache.
+TEST_F(ResultCacheTest, WhatBeganBeforeAPurgeIsNotKept) {
+    h.http.set_responder([&](const io::ClientRequest& request) {
+        h.web.purge_cache();
+        return test::ok_answer(request);
+    });
+    const SearchReply during = ask("stoneware", Lane::kFast);
+    EXPECT_FALSE(served(during).note.stored);
+    h.http.set_responder([](const io::ClientRequest& request) { return test::ok_answer(request); });
+    EXPECT_FALSE(served(ask("stoneware", Lane::kFast)).cached);
+    EXPECT_EQ(h.http.calls(), 2u);
+    EXPECT_TRUE(served(ask("stoneware", Lane::kFast)).cached);
+    EXPECT_FALSE(served(ask("stoneware", Lane::kDeep)).cached);
+    EXPECT_EQ(h.http.calls(), 2u) << "from the result of the second one";
+}
+
 // An answer made from a kept result is as old as the result: ages don't add up.
 TEST_F(ResultCacheTest, AnAnswerFromAKeptResultIsAsOldAsTheResult) {
     ask("kiln", Lane::kFast);
@@ -184,7 +200,7 @@ TEST_F(ResultCacheTest, CountsWhatWasStored) {
     auto answer = std::make_shared<ProviderAnswer>();
     answer->made_at = h.clock.now();
     answer->hits.resize(100);
-    cache.keep(Fingerprint{}, answer, Millis{60'000});
+    cache.keep(Fingerprint{}, answer, Millis{60'000}, cache.epoch());
     EXPECT_EQ(metrics.counter(kResultCacheEvents, {"store"}).value(), 0);
     EXPECT_FALSE(cache.holds(Fingerprint{}, h.clock.now()));
 }
@@ -263,7 +279,7 @@ TEST(ResultCacheSettings, TermsBoundHowLongAnAnswerIsKept) {
     AnswerCache cache(CacheConfig{}, h.log, h.metrics);
     const Fingerprint key{};
     cache.publish(key, std::make_shared<const SearchAnswer>("q", Lane::kFast, "p", found),
-                  CacheConfig{}, now + 1s);
+                  CacheConfig{}, now + 1s, cache.epoch());
     EXPECT_TRUE(cache.find(key, now + 60s));
     EXPECT_FALSE(cache.find(key, now + 61s));
 }

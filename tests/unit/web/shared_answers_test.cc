@@ -76,7 +76,11 @@ class SharedAnswersTest : public testing::Test {
     }
 
     void publish(SharedAnswers& replica, const std::shared_ptr<SearchAnswer>& answer) {
-        auto draft = replica.draft(*answer, guard::Lifetime{60s, 30s});
+        publish(replica, answer, run(replica.current_purge(clock_.now() + 10s)));
+    }
+    void publish(SharedAnswers& replica, const std::shared_ptr<SearchAnswer>& answer,
+                 std::string purge) {
+        auto draft = replica.draft(*answer, guard::Lifetime{60s, 30s}, std::move(purge));
         if (draft) {
             run(replica.publish(key_, *std::move(draft)));
         }
@@ -226,6 +230,21 @@ TEST_F(SharedAnswersTest, APurgeHidesWhatWasThereAndNotWhatComesAfterIt) {
     ASSERT_TRUE(run(other_->purge(clock_.now() + 10s)));
     EXPECT_EQ(find(*one_).answer, nullptr);
     publish(*one_, answer());
+    EXPECT_NE(find(*other_).answer, nullptr);
+}
+
+// A search that is under way during a purge leaves nothing behind, wherever the purge was made.
+TEST_F(SharedAnswersTest, WhatBeganBeforeAPurgeIsNotShared) {
+    for (SharedAnswers* purging : {&*one_, &*other_}) {
+        SharedAnswers::Entrance begun = enter(*one_);
+        ASSERT_EQ(begun.result, Turn::kWon);
+        ASSERT_TRUE(run(purging->purge(clock_.now() + 10s)));
+        publish(*one_, answer(), begun.kept.purge);
+        EXPECT_EQ(find(*other_).answer, nullptr);
+        give_back(begun);
+        run(one_->was_purged(clock_.now() + 10s));
+    }
+    publish(*one_, answer(), enter(*one_).kept.purge);
     EXPECT_NE(find(*other_).answer, nullptr);
 }
 
