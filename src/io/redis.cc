@@ -22,20 +22,21 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr Millis kRefusalsLoggedEvery{10'000};
+constexpr Millis kSpread{100};
 
 guard::CircuitConfig circuit_config() {
     guard::CircuitConfig config;
     config.failure_threshold = 1;
     config.open_for = 200ms;
-    config.max_open_for = 5s;
+    config.max_open_for = RedisClient::kRetryEvery;
     return config;
 }
 
 // Replicas that lost the same Redis come back to it one after another.
 guard::BackoffConfig spread_config() {
     guard::BackoffConfig config;
-    config.base = 100ms;
-    config.cap = 100ms;
+    config.base = kSpread;
+    config.cap = kSpread;
     config.jitter = guard::Jitter::kFull;
     return config;
 }
@@ -239,6 +240,7 @@ Instant RedisClient::next_attempt() {
 
 void RedisClient::went_up() {
     counters_->up.set(1);
+    connections_ += 1;
     const Instant now = clock_.now();
     log_.info("redis_available",
               {{"address", endpoint_ + 1},
@@ -340,6 +342,10 @@ Task<Result<RedisReply>> RedisClient::run(const RedisScript& script, std::vector
         reply = co_await exchange(std::move(words), deadline);
     }
     co_return judge(std::move(reply));
+}
+
+Millis RedisClient::back_within() const {
+    return kHeartbeatEvery + kRetryEvery + kSpread + 2 * config_.timeout;
 }
 
 RedisClient::View RedisClient::view() const {

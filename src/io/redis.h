@@ -20,6 +20,7 @@
 #include <boost/asio/cancellation_signal.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,8 @@ class RedisClient {
  public:
     // How often an idle connection is tried, so that a loss is noticed although nobody asks.
     static constexpr Millis kHeartbeatEvery{1'000};
+    // Between two attempts, at most.
+    static constexpr Millis kRetryEvery{1'000};
 
     // `config` has at least one endpoint. `tls` may be null unless one of them wants it. References
     // outlive it.
@@ -88,6 +91,12 @@ class RedisClient {
     TaskScope& tasks() { return tasks_; }
 
     bool is_up() const { return connection_ && connection_->is_ready(); }
+    // How many there have been. After another one Redis may know less than before it: it may have
+    // been restarted with older data, or be another server.
+    std::uint64_t connections() const { return connections_; }
+    // After a Redis that was away is back, every client that can reach it has noticed that it was
+    // away and has a connection by then.
+    Millis back_within() const;
     const RedisConfig& config() const { return config_; }
     const Executor& executor() const { return executor_; }
 
@@ -129,7 +138,8 @@ class RedisClient {
     std::shared_ptr<RedisConnection> connection_;  // the last one that was tried
     std::shared_ptr<Alarm> beat_;                  // what its heartbeat waits on
     std::size_t endpoint_ = 0;                     // of the connection
-    std::optional<RedisFault> fault_;              // while it is down, once that is known
+    std::uint64_t connections_ = 0;
+    std::optional<RedisFault> fault_;  // while it is down, once that is known
     Instant changed_at_{};
 };
 

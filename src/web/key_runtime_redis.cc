@@ -1,5 +1,6 @@
 #include "web/key_runtime_redis.h"
 
+#include "io/redis_state.h"
 #include "web/key_runtime_redis_parts.h"
 #include "web/key_scripts.h"
 #include "web/metrics.h"
@@ -20,6 +21,7 @@ constexpr std::size_t kMaxStrangers = 64;
 // How often a pick is told to leave out one more.
 constexpr int kMaxAsks = 4;
 constexpr Millis kStrangersLoggedEvery{60'000};
+constexpr Millis kTroubleLoggedEvery{10'000};
 
 std::int64_t to_stored(WallTime time) {
     return std::chrono::floor<Millis>(time).time_since_epoch().count();
@@ -62,6 +64,8 @@ RedisKeyRuntime::RedisKeyRuntime(io::RedisClient& redis, Clock& clock, Random& r
       shared_picks_(metrics.counter(kKeyPicks, {"shared"})),
       picks_alone_(metrics.counter(kKeyPicks, {"alone"})),
       stranger_lines_(1, kStrangersLoggedEvery),
+      alone_lines_(1, kTroubleLoggedEvery),
+      lost_lines_(static_cast<int>(provider_names().size()), kTroubleLoggedEvery),
       config_(config),
       local_(clock, config),
       owner_(std::to_string(random.u64())) {
@@ -101,13 +105,14 @@ void RedisKeyRuntime::mark(KeyIndex key) {
 }
 
 // Whether there is nothing to tell Redis, or it is on its way.
-bool RedisKeyRuntime::is_told(const Pool& pool) {
-    return !pool.epoch.empty() && pool.marked.empty() && pool.removed.empty();
+bool RedisKeyRuntime::is_told(const Pool& pool) const {
+    return !pool.epoch.empty() && pool.connection == redis_.connections() && pool.marked.empty() &&
+           pool.removed.empty();
 }
 
 // Whether Redis knows everything. What is on its way may be passed by what is sent after it: a
 // script that Redis has forgotten is sent again.
-bool RedisKeyRuntime::knows_all(const Pool& pool) {
+bool RedisKeyRuntime::knows_all(const Pool& pool) const {
     return is_told(pool) && !pool.is_sharing;
 }
 
@@ -118,8 +123,19 @@ bool RedisKeyRuntime::is_stale(Pool& pool, const io::RedisReply& reply, std::str
     }
     if (pool.epoch == epoch) {
         pool.epoch.clear();
+        pool.why_lost = io::why_lost(reply);
     }
     return true;
+}
+
+// Whether Redis did what it was sent in that epoch. Otherwise notes why not.
+bool RedisKeyRuntime::is_done(Pool& pool, const Result<io::RedisReply>& reply,
+                              std::string_view epoch) {
+    if (!reply.ok()) {
+        failure_ = reply.error().message;
+        return false;
+    }
+    return !is_stale(pool, *reply, epoch);
 }
 
 void RedisKeyRuntime::configure(const RuntimeConfig& config) {
@@ -184,7 +200,10 @@ PickStart RedisKeyRuntime::pick(ProviderIndex provider, std::span<const KeyIndex
 Task<Pick> RedisKeyRuntime::pick_shared(ProviderIndex provider, std::span<const KeyIndex> tried) {
     Pool& pool = *pools_[provider];
     for (int asks = 0; asks < kMaxAsks && redis_.is_up(); ++asks) {
-        if (!knows_all(pool) && !co_await wait_shared(pool)) {
+        const Shared shared = knows_all(pool) ? Shared::kAll : co_await wait_shared(pool);
+        if (shared == Shared::kGone) {
+            co_return NoKey{NoKey::Why::kGone, {}};
+        } else if (shared == Shared::kNotAll) {
             break;
         }
         auto asked = std::make_shared<Ask>();
@@ -219,7 +238,9 @@ Task<void> RedisKeyRuntime::ask(Pool& pool, std::vector<std::string> arguments,
     std::vector<std::string> keys{pool.root};
     const Result<io::RedisReply> reply = co_await redis_.run(pick_key_script(), std::move(keys),
                                                              std::move(arguments), Instant::max());
-    if (reply.ok()) {
+    if (!is_done(pool, reply, ask->epoch)) {
+        ask->end = reply.ok() ? Ask::End::kStale : Ask::End::kFailed;
+    } else {
         read_pick(pool, *reply, *ask);
     }
     ask->done.set();
@@ -230,10 +251,6 @@ Task<void> RedisKeyRuntime::ask(Pool& pool, std::vector<std::string> arguments,
 }
 
 void RedisKeyRuntime::read_pick(Pool& pool, const io::RedisReply& reply, Ask& ask) {
-    if (is_stale(pool, reply, ask.epoch)) {
-        ask.end = Ask::End::kStale;
-        return;
-    }
     const std::string_view kind = kind_of_reply(reply);
     if (kind == "picked" && reply.elements.size() == 4) {
         take(pool, reply, ask);
@@ -310,7 +327,12 @@ void RedisKeyRuntime::go_alone() {
     if (std::exchange(is_alone_, true)) {
         return;
     }
-    log_.warn("keys_not_shared", {{"reason", redis_.view().reason}});
+    std::uint64_t suppressed = 0;
+    is_said_ = alone_lines_.allow(clock_.now(), suppressed);
+    if (is_said_) {
+        const std::string reason(redis_.is_up() ? failure_ : redis_.view().reason);
+        log_.warn("keys_not_shared", {{"reason", reason}, {"suppressed", suppressed}});
+    }
     // Nobody will say when the calls of others end.
     for (const auto& pool : pools_) {
         for (const auto& [id, key] : pool->by_id) {
@@ -325,7 +347,9 @@ void RedisKeyRuntime::come_back() {
     if (!std::exchange(is_alone_, false)) {
         return;
     }
-    log_.info("keys_shared_again");
+    if (is_said_) {
+        log_.info("keys_shared_again");
+    }
     for (const auto& pool : pools_) {
         pool->since = 0;
     }
@@ -346,6 +370,8 @@ void RedisKeyRuntime::settle(KeyIndex key, const KeySettlement& settlement) {
     local_.settle(key, settlement);
     if (!is_made && !token.is_shared && known.unshared_calls > 0) {
         known.unshared_calls -= 1;
+    } else if (!is_made && token.is_shared && known.known.used > 0) {
+        known.known.used -= 1;  // as Redis is told; it would be told again as counted
     }
     Untold untold;
     std::string status;
@@ -415,12 +441,12 @@ Task<void> RedisKeyRuntime::carry(const io::RedisScript& script, Pool& pool,
     std::vector<std::string> keys{pool.root};
     const Result<io::RedisReply> reply =
         co_await redis_.run(script, std::move(keys), std::move(words), Instant::max());
-    const bool is_done = reply.ok() && !is_stale(pool, *reply, epoch);
+    const bool is_carried = is_done(pool, reply, epoch);
     if (key == kNoKey) {
         co_return;
     }
     keys_[key].under_way -= 1;
-    if (!is_done && keys_[key].rules.id == id) {
+    if (!is_carried && keys_[key].rules.id == id) {
         keep(key, untold);
     }
 }

@@ -77,8 +77,9 @@ class RedisKeyRuntime final : public KeyRuntime {
     Millis reservation_life() const;
     Pool& pool_of(KeyIndex key);
     void mark(KeyIndex key);
-    static bool is_told(const Pool& pool);
-    static bool knows_all(const Pool& pool);
+    bool is_told(const Pool& pool) const;
+    bool knows_all(const Pool& pool) const;
+    bool is_done(Pool& pool, const Result<io::RedisReply>& reply, std::string_view epoch);
     bool is_stale(Pool& pool, const io::RedisReply& reply, std::string_view epoch);
 
     // Picks.
@@ -98,7 +99,8 @@ class RedisKeyRuntime final : public KeyRuntime {
     void keep(KeyIndex key, const Untold& untold);
 
     // What Redis has to be told of, all of it, before anybody picks.
-    Task<bool> wait_shared(Pool& pool);
+    enum class Shared : std::uint8_t { kAll, kNotAll, kGone };
+    Task<Shared> wait_shared(Pool& pool);
     Task<void> share(Pool& pool);
     Task<bool> join(Pool& pool);
     Task<bool> share_removed(Pool& pool);
@@ -107,6 +109,7 @@ class RedisKeyRuntime final : public KeyRuntime {
     void note_shared(Pool& pool, const Told& told);
     void note_not_shared(const Told& told);
     void begin_epoch(Pool& pool, std::string epoch);
+    void tell_again(Pool& pool);
 
     enum class Heard : std::uint8_t { kAll, kSome, kStale, kFailed };
     Task<void> refresh(Pool& pool);
@@ -123,6 +126,8 @@ class RedisKeyRuntime final : public KeyRuntime {
     obs::Counter shared_picks_;
     obs::Counter picks_alone_;
     obs::LogLimiter stranger_lines_;
+    obs::LogLimiter alone_lines_;
+    obs::LogLimiter lost_lines_;
     RuntimeConfig config_;
     MemoryKeyRuntime local_;  // what this process knows
     const std::string owner_;
@@ -131,6 +136,8 @@ class RedisKeyRuntime final : public KeyRuntime {
     std::vector<Key> keys_;                     // by KeyIndex
     JsonReader reader_;
     bool is_alone_ = false;  // the last pick went by what this process knows
+    bool is_said_ = false;   // that it is so
+    std::string failure_;    // of the last command that failed
 };
 
 }  // namespace sluice::web

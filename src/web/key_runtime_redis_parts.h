@@ -49,8 +49,10 @@ struct RedisKeyRuntime::Pool {
     const std::string root;
     std::string epoch = {};  // of the state in Redis that this process takes part in; empty: none
     std::string last_epoch = {};
-    std::uint32_t era = 0;   // counts epochs
-    std::int64_t since = 0;  // the turn up to which changes of others are known
+    std::string why_lost = {};     // that was said last
+    std::uint64_t connection = 0;  // over which Redis was told everything
+    std::uint32_t era = 0;         // counts epochs
+    std::int64_t since = 0;        // the turn up to which changes of others are known
     std::map<std::string, KeyIndex, std::less<>> by_id = {};
     std::deque<KeyIndex> marked = {};         // in this order they come into the order of turns
     std::set<std::string> removed = {};       // ids that Redis has to be told of

@@ -26,17 +26,23 @@ std::string new_epoch(Random& random) {
 
 }  // namespace
 
-// False: Redis does not know everything, by now or at all.
-Task<bool> RedisKeyRuntime::wait_shared(Pool& pool) {
+// kNotAll: Redis does not know everything, by now or at all. kGone: whoever waited has left.
+Task<RedisKeyRuntime::Shared> RedisKeyRuntime::wait_shared(Pool& pool) {
     auto over = std::make_shared<guard::Event>();
     pool.waiting.push_back(over);
     if (!std::exchange(pool.is_sharing, true) && !redis_.tasks().spawn(share(pool))) {
         pool.is_sharing = false;
         pool.waiting.clear();
-        co_return false;
+        co_return Shared::kNotAll;
     }
-    co_await over->wait_until(clock_, clock_.now() + redis_.config().timeout);
-    co_return knows_all(pool);
+    const guard::WaitEnd end =
+        co_await over->wait_until(clock_, clock_.now() + redis_.config().timeout);
+    if (end == guard::WaitEnd::kCancelled) {
+        co_return Shared::kGone;
+    } else if (end == guard::WaitEnd::kDeadline) {
+        failure_ = "redis could not be told everything in time";
+    }
+    co_return knows_all(pool) ? Shared::kAll : Shared::kNotAll;
 }
 
 Task<void> RedisKeyRuntime::share(Pool& pool) {
@@ -44,7 +50,10 @@ Task<void> RedisKeyRuntime::share(Pool& pool) {
         if (pool.epoch.empty() && !co_await join(pool)) {
             break;
         }
-        if (co_await share_removed(pool)) {
+        if (pool.connection != redis_.connections()) {
+            tell_again(pool);
+        }
+        if (!pool.epoch.empty() && co_await share_removed(pool)) {
             co_await share_changed(pool);
         }
     }
@@ -56,13 +65,16 @@ Task<void> RedisKeyRuntime::share(Pool& pool) {
 
 Task<bool> RedisKeyRuntime::join(Pool& pool) {
     std::vector<std::string> keys{pool.root};
-    std::vector<std::string> words{"", new_epoch(random_)};
+    std::vector<std::string> words{"", new_epoch(random_), std::to_string(kKeptFor.count())};
     const Result<io::RedisReply> reply =
         co_await redis_.run(join_keys_script(), std::move(keys), std::move(words), Instant::max());
-    if (!reply.ok() || reply->elements.size() != 1) {
+    if (!is_done(pool, reply, pool.epoch)) {
+        co_return reply.ok();  // what can't be read is gone now
+    }
+    if (kind_of_reply(*reply) != "joined" || reply->elements.size() != 2) {
         co_return false;
     }
-    begin_epoch(pool, reply->elements[0].text);
+    begin_epoch(pool, reply->elements[1].text);
     co_return true;
 }
 
@@ -71,13 +83,22 @@ void RedisKeyRuntime::begin_epoch(Pool& pool, std::string epoch) {
     if (pool.epoch == pool.last_epoch) {
         return;
     }
-    if (!pool.last_epoch.empty()) {
-        log_.warn("key_state_lost", {{"keys", pool.by_id.size()}});
+    std::uint64_t suppressed = 0;
+    if (!pool.last_epoch.empty() && lost_lines_.allow(clock_.now(), suppressed)) {
+        log_.warn(
+            "key_state_lost",
+            {{"keys", pool.by_id.size()}, {"reason", pool.why_lost}, {"suppressed", suppressed}});
     }
     pool.last_epoch = pool.epoch;
     pool.era += 1;
-    pool.since = 0;
     pool.removed.clear();
+    tell_again(pool);
+}
+
+// Everything that this process knows, as no less than what Redis has.
+void RedisKeyRuntime::tell_again(Pool& pool) {
+    pool.connection = redis_.connections();
+    pool.since = 0;
     for (const auto& [id, key] : pool.by_id) {
         keys_[key].tells_rest = true;
         for (Key::Token& token : keys_[key].tokens) {
@@ -98,7 +119,7 @@ Task<bool> RedisKeyRuntime::share_removed(Pool& pool) {
     std::vector<std::string> keys{pool.root};
     const Result<io::RedisReply> reply = co_await redis_.run(remove_keys_script(), std::move(keys),
                                                              std::move(words), Instant::max());
-    if (reply.ok() && !is_stale(pool, *reply, epoch)) {
+    if (is_done(pool, reply, epoch)) {
         co_return true;
     }
     for (const std::string& id : ids) {
@@ -123,19 +144,19 @@ Task<bool> RedisKeyRuntime::share_changed(Pool& pool) {
         std::vector<std::string> keys{pool.root};
         const Result<io::RedisReply> reply = co_await redis_.run(
             share_keys_script(), std::move(keys), std::move(words), Instant::max());
-        const bool is_done = reply.ok() && !is_stale(pool, *reply, epoch);
+        const bool is_shared = is_done(pool, reply, epoch);
         for (const Told& entry : told) {
             const auto found = pool.by_id.find(entry.id);
             if (found == pool.by_id.end() || found->second != entry.key) {
                 continue;  // removed meanwhile
             }
-            if (is_done) {
+            if (is_shared) {
                 note_shared(pool, entry);
             } else {
                 note_not_shared(entry);
             }
         }
-        if (!is_done) {
+        if (!is_shared) {
             co_return false;
         }
     }
@@ -152,9 +173,10 @@ std::string RedisKeyRuntime::entry_of(Pool& pool, KeyIndex key, std::vector<Told
     note.key = key;
     note.id = known.rules.id;
     entry.max_in_flight = known.rules.max_in_flight.value_or(config_.max_in_flight);
-    if (known.known_from == Key::From::kStore ||
-        (known.known_from == Key::From::kRedis && known.known_in != pool.era)) {
+    if (known.known_from != Key::From::kNowhere) {
         entry.known = known.known;
+        entry.known->is_of_another_epoch =
+            known.known_from == Key::From::kRedis && known.known_in != pool.era;
     }
     entry.calls_to_add = note.calls = std::min(known.unshared_calls, standing.used);
     entry.ends_rest = note.ends_rest = std::exchange(known.ends_rest, false);
@@ -213,7 +235,7 @@ Task<void> RedisKeyRuntime::refresh() {
 
 Task<void> RedisKeyRuntime::refresh(Pool& pool) {
     for (int tries = 0; tries < kMaxTries; ++tries) {
-        if (!knows_all(pool) && !co_await wait_shared(pool)) {
+        if (!knows_all(pool) && co_await wait_shared(pool) != Shared::kAll) {
             co_return;
         }
         Heard heard = Heard::kSome;
@@ -235,13 +257,16 @@ Task<RedisKeyRuntime::Heard> RedisKeyRuntime::hear(Pool& pool) {
     std::vector<std::string> keys{pool.root};
     const Result<io::RedisReply> reply = co_await redis_.run(changed_keys_script(), std::move(keys),
                                                              std::move(words), Instant::max());
-    if (reply.ok() && (is_stale(pool, *reply, epoch) || pool.epoch != epoch)) {
+    if (reply.ok() && (!is_done(pool, reply, epoch) || pool.epoch != epoch)) {
         co_return Heard::kStale;
     }
     if (!reply.ok() || kind_of_reply(*reply) != "changes" || reply->elements.size() < 3) {
         co_return Heard::kFailed;
     }
-    come_back();
+    if (is_alone_) {
+        come_back();
+        co_return Heard::kSome;  // from the beginning
+    }
     const std::vector<io::RedisReply>& parts = reply->elements;
     for (std::size_t i = 3; i + 1 < parts.size(); i += 2) {
         const auto found = pool.by_id.find(parts[i].text);
@@ -262,7 +287,7 @@ void RedisKeyRuntime::adopt(const Pool& pool, KeyIndex key, const SharedKey& sha
     }
     known.known_from = Key::From::kRedis;
     known.known_in = pool.era;
-    known.known = {shared.used, shared.period_ends, true};
+    known.known = {shared.used, shared.period_ends, false};
     if (known.under_way > 0) {
         return;  // it is about to change in the way that it did here
     }

@@ -1,5 +1,7 @@
 #include "web/key_scripts.h"
 
+#include "io/redis_state.h"
+
 namespace sluice::web {
 
 namespace {
@@ -12,24 +14,28 @@ namespace {
 //   what. o: last outcome. v: its next turn by weight. at: the one index that it is in.
 // `ready` holds those that may be used, by whose turn it is; `resting` those that rest, by when
 // they are back; `leases` the reservations, by when they end by themselves; `changed` every key, by
-// the turn of its last change.
+// the turn of its last change. Each of these, and the hash, has a member "" from the beginning of
+// the epoch, so that none is ever empty: one that is not there was lost.
 constexpr std::string_view kPrelude = R"(
 local root = KEYS[1]
 local STATE, READY, RESTING = root .. ':state', root .. ':ready', root .. ':resting'
 local LEASES, ACCOUNTS, CHANGED = root .. ':leases', root .. ':accounts', root .. ':changed'
 local NEVER, DAY, RANK, STRIDE = 9e15, 86400000, 1099511627776, 1000000
 local REAPED, WOKEN = 32, 128
+names = {root, STATE, READY, RESTING, LEASES, ACCOUNTS, CHANGED}
 local call = redis.call
 local now = tonumber(ARGV[1])
 if not now then
   local time = call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
-local epoch, rotation, pass = unpack(call('HMGET', root, 'epoch', 'rotation', 'pass'))
-if epoch ~= ARGV[2] then
-  return {'stale'}
+local epoch, rotation, pass, last_turn
+  = unpack(call('HMGET', root, 'epoch', 'rotation', 'pass', 'turn'))
+pass, last_turn = tonumber(pass) or 0, tonumber(last_turn) or 0
+
+local function is_whole()
+  return call('EXISTS', STATE, READY, RESTING, LEASES, ACCOUNTS, CHANGED) == 6
 end
-pass = tonumber(pass) or 0
 
 local function load(id)
   local text = call('HGET', STATE, id)
@@ -154,8 +160,16 @@ local function tidy()
 end
 )";
 
+constexpr std::string_view kOfThisEpoch = R"(
+if epoch ~= ARGV[2] then
+  return {'stale'}
+elseif not is_whole() then
+  error('a part is missing')
+end
+)";
+
 io::RedisScript with_prelude(std::string_view text) {
-    return io::RedisScript(std::string(kPrelude).append(text));
+    return io::state_script(std::string(kPrelude).append(kOfThisEpoch).append(text));
 }
 
 }  // namespace
@@ -165,9 +179,23 @@ std::string key_root(std::string_view provider) {
 }
 
 const io::RedisScript& join_keys_script() {
-    static const io::RedisScript script(R"(
-redis.call('HSETNX', KEYS[1], 'epoch', ARGV[2])
-return {redis.call('HGET', KEYS[1], 'epoch')})");
+    static const io::RedisScript script = io::state_script(std::string(kPrelude).append(R"(
+if not epoch or epoch == '' or not is_whole() then
+  epoch = ARGV[2]
+  call('DEL', unpack(names))
+  call('HSET', root, 'epoch', epoch)
+  call('HSET', STATE, '', '')
+  for _, set in ipairs({READY, RESTING, LEASES}) do
+    call('ZADD', set, '+inf', '')
+  end
+  for _, set in ipairs({ACCOUNTS, CHANGED}) do
+    call('ZADD', set, 0, '')
+  end
+  for _, name in ipairs(names) do
+    call('PEXPIRE', name, ARGV[3])
+  end
+end
+return {'joined', epoch})"));
     return script;
 }
 
@@ -260,7 +288,7 @@ for i = 5, #ARGV do
   left_out[ARGV[i]] = true
 end
 for _, id in ipairs(call('ZRANGE', READY, 0, #ARGV - 4)) do
-  if not left_out[id] then
+  if id ~= '' and not left_out[id] then
     local r = load(id)
     if rotation == 'weighted' then
       pass = math.max(pass, r.v)
@@ -276,8 +304,8 @@ for _, id in ipairs(call('ZRANGE', READY, 0, #ARGV - 4)) do
   end
 end
 local off = tonumber(call('HGET', root, 'off')) or 0
-local active = call('HLEN', STATE) - off
-local ready, resting = call('ZCARD', READY), call('ZCARD', RESTING)
+local active = call('HLEN', STATE) - 1 - off
+local ready, resting = call('ZCARD', READY) - 1, call('ZCARD', RESTING) - 1
 local why = 'resting'
 if active == 0 then
   why = off > 0 and 'disabled' or 'none'
@@ -285,9 +313,12 @@ elseif ready > 0 then
   why = 'tried'
 elseif active > resting then
   why = 'saturated'
+  if call('ZCARD', LEASES) == 1 then
+    error('keys are full of no calls')
+  end
 end
-local first = tonumber(call('ZRANGE', RESTING, 0, 0, 'WITHSCORES')[2]) or NEVER
-return {'none', why, first == NEVER and -1 or first - now})");
+local first = tonumber(call('ZRANGE', RESTING, 0, 0, 'WITHSCORES')[2])
+return {'none', why, first >= NEVER and -1 or first - now})");
     return script;
 }
 
@@ -350,9 +381,12 @@ return {'done'})");
 
 const io::RedisScript& changed_keys_script() {
     static const io::RedisScript script = with_prelude(R"(
+if tonumber(ARGV[3]) > last_turn then
+  error('it is older than what is known of it')
+end
 tidy()
-for _, key in ipairs({root, STATE, READY, RESTING, LEASES, ACCOUNTS, CHANGED}) do
-  call('PEXPIRE', key, ARGV[5])
+for _, name in ipairs(names) do
+  call('PEXPIRE', name, ARGV[5])
 end
 local ids = call('ZRANGEBYSCORE', CHANGED, '(' .. ARGV[3], '+inf', 'LIMIT', 0, ARGV[4])
 local reply = {'changes', now, tonumber(ARGV[3])}

@@ -4,7 +4,8 @@
 // KEYS of each: the provider's root, from which the names of everything else follow. ARGV begins
 // with the time (in ms since 1970; empty but in tests: Redis's own) and the epoch; what follows is
 // said at each. Each answers {'stale'} and does nothing when the state in Redis is of another
-// epoch: it was lost, and whoever finds that out begins the next one.
+// epoch, and {'stale', why} when it can't be read: it was lost (io/redis_state.h), and whoever
+// finds that out begins the next one.
 #pragma once
 
 #include "io/redis.h"
@@ -17,7 +18,8 @@ namespace sluice::web {
 // "sluice:keys:{serper}": everything of a provider is in one slot of a cluster.
 std::string key_root(std::string_view provider);
 
-// The epoch that there is, or the one of ARGV if there is none: {epoch}. Not refused as stale.
+// For how long the state is kept from now on in ms. Begins the epoch of ARGV where there is none,
+// or where a part of it is missing. {'joined', the epoch that there is}
 const io::RedisScript& join_keys_script();
 
 // Takes over what a replica knows of keys. Rotation, life of a reservation in ms, and one JSON

@@ -98,7 +98,7 @@ Task<CallResult> Sender::send(Call call, Admission in) {
             co_return no_money(call, std::move(in.lease), *refusal);
         }
         std::optional<Skip> skip;
-        if (!in.lease.is_covered()) {
+        if (!in.lease.is_covered() && !is_cancelled(co_await asio::this_coro::cancellation_state)) {
             skip = co_await cover_key(call, in);
         }
         // Waits end by cancellation without a word.

@@ -2,9 +2,7 @@
 // what a Redis or a replica that goes away takes with it.
 #include "web/key_runtime_redis.h"
 
-#include "key_replicas.h"
-#include "web/key_scripts.h"
-#include "web/metrics.h"
+#include "shared_keys_fixture.h"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
@@ -26,103 +24,6 @@ namespace sluice::web {
 namespace {
 
 using namespace std::chrono_literals;
-
-class SharedKeysTest : public testing::Test {
- protected:
-    using Replica = test::KeyReplicas::Replica;
-
-    SharedKeysTest() : one(start()), other(start()) {}
-
-    Replica& start(const RuntimeConfig& config = {}, bool required = false) {
-        return replicas.start(server.url(), config, required);
-    }
-
-    static KeyRules rules(std::string id) {
-        KeyRules rules;
-        rules.id = std::move(id);
-        return rules;
-    }
-    static KeyRules limited(std::string id, KeyQuota quota) {
-        KeyRules limited = rules(std::move(id));
-        limited.quota = quota;
-        return limited;
-    }
-    // To both, under the same index.
-    KeyIndex add(const KeyRules& rules) {
-        const KeyIndex key = one.keys->add(rules);
-        SLUICE_ASSERT(other.keys->add(rules) == key);
-        return key;
-    }
-
-    Pick pick(Replica& replica, std::vector<KeyIndex> tried = {}) {
-        PickStart start = replica.keys->pick(0, tried);
-        if (const auto* ready = std::get_if<Pick>(&start)) {
-            return *ready;
-        }
-        return replicas.run(std::get<Task<Pick>>(std::move(start)));
-    }
-    std::optional<KeyIndex> pick_key(Replica& replica, std::vector<KeyIndex> tried = {}) {
-        const Pick picked = pick(replica, std::move(tried));
-        const auto* key = std::get_if<KeyIndex>(&picked);
-        return key == nullptr ? std::nullopt : std::optional(*key);
-    }
-    NoKey::Why why_none(Replica& replica, std::vector<KeyIndex> tried = {}) {
-        const Pick picked = pick(replica, std::move(tried));
-        if (std::holds_alternative<KeyIndex>(picked)) {
-            ADD_FAILURE() << "key " << std::get<KeyIndex>(picked);
-            return NoKey::Why::kNone;
-        }
-        return std::get<NoKey>(picked).why;
-    }
-    // Returns when Redis knows of it.
-    void settle(Replica& replica, KeyIndex key, std::optional<KeyRest> rest = {}) {
-        replica.keys->settle(key,
-                             KeySettlement{KeySettlement::Call::kMade, 0, Outcome::kSuccess, rest});
-        land(replica);
-    }
-    // Whatever the replica said to Redis has got there, or will not.
-    void land(Replica& replica) {
-        constexpr std::size_t kOfTheConnection = 2;
-        ASSERT_TRUE(
-            replicas.until([&] { return replica.redis->tasks().running() <= kOfTheConnection; }));
-    }
-    // By what Redis says.
-    KeyHealth health(Replica& replica, KeyIndex key) {
-        std::vector<KeyIndex> one_key{key};
-        return replicas.run(replica.keys->health(std::move(one_key))).front();
-    }
-    void refresh(Replica& replica) { replicas.run(replica.keys->refresh()); }
-
-    io::RedisReply ask(std::vector<std::string> words) {
-        return replicas.run(one.redis->command(std::move(words), Instant::max())).value();
-    }
-    double picks_alone() { return replicas.metrics().counter(kKeyPicks, {"alone"}).value(); }
-    void lose_redis() {
-        server.kill();
-        ASSERT_TRUE(replicas.until([&] { return !one.redis->is_up() && !other.redis->is_up(); }));
-    }
-    void find_redis() {
-        server.start();
-        ASSERT_TRUE(replicas.until([&] { return one.redis->is_up() && other.redis->is_up(); }));
-    }
-    // Calls of commands that Redis made, those inside of scripts included.
-    std::int64_t commands(std::string_view name = "") {
-        const std::string text = ask({"INFO", "commandstats"}).text;
-        const std::string head = "cmdstat_" + std::string(name);
-        std::int64_t calls = 0;
-        for (std::size_t at = text.find(head); at != std::string::npos;
-             at = text.find(head, at + 1)) {
-            calls += std::stoll(text.substr(text.find("calls=", at) + 6));
-        }
-        return calls;
-    }
-
-    test::ManualClock clock;
-    test::RedisServer server;
-    test::KeyReplicas replicas{clock};
-    Replica& one;
-    Replica& other;
-};
 
 // A key never carries more calls than it may, however many replicas use it.
 TEST_F(SharedKeysTest, CallsUnderWayAreCountedTogether) {
@@ -276,46 +177,45 @@ TEST_F(SharedKeysTest, APickThatNobodyWaitsForIsGivenBack) {
     EXPECT_EQ(health(other, a).used, 1);
 }
 
-// Emptied: the replicas tell it again what they know, so that no quota and no rest is forgotten.
-TEST_F(SharedKeysTest, AFlushedRedisIsToldAgain) {
-    KeyRules counted = limited("a", {6, KeyQuota::Per::kMonth, {}});
-    counted.max_in_flight = 2;
-    const KeyIndex a = add(counted);
-    const KeyIndex b = add(rules("b"));
-    for (int i = 0; i < 3; ++i) {
-        ASSERT_EQ(pick_key(one, {b}), a);
-        settle(one, a);
-        ASSERT_EQ(pick_key(other, {b}), a);
-        settle(other, a);
-    }
-    other.keys->settle(*pick_key(other, {a}),
-                       KeySettlement{KeySettlement::Call::kMade, 0, Outcome::kRateLimited,
-                                     KeyRest{KeyStatus::kQuarantined, 90s}});
-    land(other);
-    refresh(one);
-    ask({"FLUSHALL"});
-    EXPECT_EQ(why_none(one), NoKey::Why::kResting) << "one is used up, and one rests";
-    EXPECT_EQ(health(other, a).used, 6);
-    EXPECT_EQ(health(other, b).status, KeyStatus::kQuarantined);
-    EXPECT_EQ(health(other, b).until, clock.now() + 90s);
+// Whoever leaves while Redis is told takes no key, and is no reason to go alone.
+TEST_F(SharedKeysTest, APickThatIsCancelledWhileRedisIsToldTakesNoKey) {
+    const KeyIndex a = add(rules("a"));
+    ASSERT_EQ(pick_key(one), a);
+    settle(one, a);
+    server.freeze();
+    one.keys->change(a, rules("a"));  // there is something to tell
+    boost::asio::cancellation_signal leave;
+    std::optional<Pick> picked;
+    bool ended = false;
+    PickStart start = one.keys->pick(0, {});
+    boost::asio::co_spawn(replicas.loop(),
+                          store_result(std::get<Task<Pick>>(std::move(start)), picked),
+                          boost::asio::bind_cancellation_slot(
+                              leave.slot(), [&](const std::exception_ptr&) { ended = true; }));
+    replicas.loop().restart();
+    replicas.loop().poll();
+    leave.emit(boost::asio::cancellation_type::terminal);
+    ASSERT_TRUE(replicas.until([&] { return ended; }));
+    server.resume();
+    land(one);
+    EXPECT_FALSE(picked && std::holds_alternative<KeyIndex>(*picked));
     EXPECT_EQ(picks_alone(), 0);
+    EXPECT_FALSE(replicas.lines().contains("keys_not_shared"));
 }
 
-// What was counted before the flush and what is counted since add up, whoever knew what.
-TEST_F(SharedKeysTest, CountsOfBothSidesOfAFlushAddUp) {
-    const KeyIndex a = add(limited("a", {100, KeyQuota::Per::kDay, {}}));
-    for (int i = 0; i < 5; ++i) {
-        ASSERT_EQ(pick_key(one), a);  // which the other one does not hear of
-    }
+// What others have under way is known again after Redis was away, whichever pool hears of it first.
+TEST_F(SharedKeysTest, CallsOfOthersAreKnownAgainAfterRedisWasAway) {
+    const KeyIndex a = add(rules("a"));
     ASSERT_EQ(pick_key(other), a);
-    for (int i = 0; i < 4; ++i) {
-        ASSERT_EQ(pick_key(one), a);
-    }
-    ask({"FLUSHALL"});
-    ASSERT_EQ(pick_key(other), a);
-    EXPECT_EQ(health(one, a).used, 11);
-    EXPECT_EQ(health(other, a).used, 11);
-    EXPECT_EQ(health(other, a).in_flight, 11u) << "those that are open count on";
+    refresh(one);
+    ASSERT_EQ(one.keys->counts(0).in_flight, 1u);
+    ask({"CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no"});
+    ASSERT_TRUE(replicas.until([&] { return !one.redis->is_up(); }));
+    ASSERT_EQ(pick_key(one), a);
+    EXPECT_EQ(one.keys->counts(0).in_flight, 1u);
+    ASSERT_TRUE(replicas.until([&] { return one.redis->is_up() && other.redis->is_up(); }));
+    refresh(one);
+    EXPECT_EQ(one.keys->counts(0).in_flight, 2u);
 }
 
 // A process that starts adds nothing to what Redis counts already, and gives what only it knows.
