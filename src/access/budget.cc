@@ -5,6 +5,9 @@
 #include "access/spend_writer.h"
 #include "base/rfc3339.h"
 
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/this_coro.hpp>
+
 #include <algorithm>
 #include <utility>
 
@@ -176,6 +179,8 @@ Task<std::optional<BudgetRefusal>> Reservation::Ledger::claim(Reservation& reser
         }
         case SharedBudgets::Answer::End::kTooLate:
             co_return without_time();
+        case SharedBudgets::Answer::End::kCancelled:
+            break;
         case SharedBudgets::Answer::End::kUnknown:
             if (shared->is_required()) {
                 co_return without_replicas();
@@ -350,6 +355,11 @@ Task<std::optional<BudgetRefusal>> Budgets::cover(Reservation& reservation, Inst
     if (reservation.is_shared_) {
         if (auto refusal = co_await ledger->claim(reservation, deadline)) {
             co_return refusal;
+        }
+        const boost::asio::cancellation_state state =
+            co_await boost::asio::this_coro::cancellation_state;
+        if (state.cancelled() != boost::asio::cancellation_type::none) {
+            co_return std::nullopt;
         }
     }
     const guard::WriteEnd end = co_await ledger->writer.wait_for(reservation.write_, deadline);

@@ -90,11 +90,12 @@ class Budgets {
     std::variant<Reservation, BudgetRefusal> reserve(const Purchase& purchase);
 
     // Control loop. Waits until all replicas together have room for a reservation that is not
-    // covered, and the store vouches for it: at most
-    // guard::kMaxWriteWait, and not past `deadline`. Nothing when the call may be sent; a refusal
-    // when the store is lost, something of the call is limited, and the setting says so. A
-    // cancelled wait ends with nothing, too: who may be cancelled looks before marking the call as
-    // sent.
+    // covered, which may take until `deadline` where Redis was emptied, and the store vouches for
+    // it, which takes guard::kMaxWriteWait at most. Nothing when the call may be sent; a refusal
+    // when a purse has no room with what other replicas spend, when that is not known and
+    // redis.required, when `deadline` comes first, and when the store is lost and
+    // budgets.on_store_loss says so. A cancelled wait ends with nothing, too: who may be cancelled
+    // looks before waiting for anything else and before marking the call as sent.
     Task<std::optional<BudgetRefusal>> cover(Reservation& reservation, Instant deadline);
 
     // Control loop. What reserve() would say, without reserving; a lost store and what other

@@ -75,6 +75,13 @@ const obs::MetricSpec kBudgetStoreFailures = {
     {},
 };
 
+const obs::MetricSpec kBudgetsNotShared = {
+    obs::MetricType::kGauge,
+    "sluice_access_budgets_not_shared",
+    "1 while Redis can't say what other replicas spend, or keep what this one does, else 0.",
+    {},
+};
+
 std::vector<const obs::MetricSpec*> access_metrics() {
     return {&kRefused,
             &kTokens,
@@ -85,7 +92,8 @@ std::vector<const obs::MetricSpec*> access_metrics() {
             &kBudgetOverrun,
             &kBudgetReservations,
             &kBudgetStoreLost,
-            &kBudgetStoreFailures};
+            &kBudgetStoreFailures,
+            &kBudgetsNotShared};
 }
 
 }  // namespace sluice::access

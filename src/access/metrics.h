@@ -17,6 +17,7 @@ extern const obs::MetricSpec kBudgetOverrun;       // sluice_access_budget_overr
 extern const obs::MetricSpec kBudgetReservations;  // sluice_access_budget_reservations
 extern const obs::MetricSpec kBudgetStoreLost;     // sluice_access_budget_store_lost
 extern const obs::MetricSpec kBudgetStoreFailures;  // sluice_access_budget_store_failures_total
+extern const obs::MetricSpec kBudgetsNotShared;     // sluice_access_budgets_not_shared
 
 std::vector<const obs::MetricSpec*> access_metrics();
 

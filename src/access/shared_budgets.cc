@@ -1,10 +1,16 @@
 #include "access/shared_budgets.h"
 
+#include "access/metrics.h"
 #include "base/calendar.h"
+#include "io/redis_state.h"
+
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/this_coro.hpp>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <memory>
 #include <utility>
 
 namespace sluice::access {
@@ -13,39 +19,71 @@ namespace {
 
 // Everything is in one slot of a cluster, since a call is written in four purses at once.
 constexpr std::string_view kRoot = "sluice:budgets:{all}";
-// By then every replica that is alive has told an emptied Redis what it spent.
-constexpr Millis kYoungFor{2'500};
 // Whose figures are told at once.
 constexpr std::size_t kAccountsAtOnce = 200;
+// An epoch that ends while it is told is begun again so often.
+constexpr int kMaxTries = 4;
+constexpr Millis kTroubleLoggedEvery{10'000};
 // Of figures that nobody tells again any more.
 constexpr std::array<std::chrono::hours, kPeriods> kKeptFor = {
     std::chrono::hours(24 * 2), std::chrono::hours(24 * 33), std::chrono::hours(24 * 400)};
 
-// KEYS: the root. ARGV: a new epoch. Gives the one that there is.
+// KEYS: the root. ARGV: a new epoch, and which run of which server this is; empty: not known.
+// Begins the epoch where there is none, or where Redis was started again since: it may be older.
+// {'joined', the epoch that there is}
 const io::RedisScript& join_script() {
-    static const io::RedisScript script(R"(
-if redis.call('HSETNX', KEYS[1], 'epoch', ARGV[1]) == 1 then
+    static const io::RedisScript script = io::state_script(R"(
+local epoch, run = unpack(redis.call('HMGET', KEYS[1], 'epoch', 'run'))
+local is_older = run and run ~= '' and ARGV[2] ~= '' and run ~= ARGV[2]
+if not epoch or epoch == '' or is_older then
+  epoch = ARGV[1]
   local time = redis.call('TIME')
-  redis.call('HSET', KEYS[1], 'since', time[1] * 1000 + math.floor(time[2] / 1000))
+  redis.call('HSET', KEYS[1], 'epoch', epoch, 'run', ARGV[2],
+             'since', time[1] * 1000 + math.floor(time[2] / 1000))
+elseif not run or run == '' then
+  redis.call('HSET', KEYS[1], 'run', ARGV[2])
 end
-return {redis.call('HGET', KEYS[1], 'epoch')})");
+return {'joined', epoch})");
     return script;
 }
 
 // KEYS: the root, and a hash for each figure, by books: "calls:usd:process:number". ARGV: epoch,
 // for how many ms an epoch is young, books, process, number of this telling, whether it is asked
 // for room ("1"); then for each figure most calls and most millionths of a dollar (0: no limit),
-// those of these books, for how many ms it is kept. Gives 'stale' when the epoch is another one,
-// 'young' with the ms that are left, 'full' with the place of the figure and what is too much, or
-// 'done'.
+// those of these books, for how many ms it is kept, the number under which Redis was told of it
+// before (0: was not). Gives 'stale' when the epoch is another one, or the state was lost
+// (io/redis_state.h), 'young' with the ms that are left, 'full' with the place of the figure and
+// what is too much, or 'done' with, for each figure, the calls and millionths of a dollar of other
+// books, and how many books there are.
 const io::RedisScript& tell_script() {
-    static const io::RedisScript script(R"(
+    static const io::RedisScript script = io::state_script(R"(
 local call = redis.call
 local epoch, since = unpack(call('HMGET', KEYS[1], 'epoch', 'since'))
 if epoch ~= ARGV[1] then
   return {'stale'}
 end
 local young, books, process, number, asks = tonumber(ARGV[2]), unpack(ARGV, 3, 6)
+local before, reply = {}, {'done'}
+for i = 2, #KEYS do
+  local all = call('HGETALL', KEYS[i])
+  local their_calls, their_usd, replicas, told_by, told = 0, 0, 1, nil, nil
+  for j = 1, #all, 2 do
+    local calls, usd, by, at = string.match(all[j + 1], '^(%d+):(%d+):(%x+):(%d+)$')
+    if not calls then
+      error('a figure is none')
+    elseif all[j] == books then
+      told_by, told = by, tonumber(at)
+    else
+      their_calls, their_usd, replicas = their_calls + calls, their_usd + usd, replicas + 1
+    end
+  end
+  local kept = tonumber(ARGV[6 * i])
+  if kept > 0 and (not told_by or told_by == process and told < kept) then
+    error('a figure is missing, or older than what was told')
+  end
+  before[i] = told_by == process and told or -1
+  reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = their_calls, their_usd, replicas
+end
 if asks == '1' then
   local time = call('TIME')
   local left = since + young - (time[1] * 1000 + math.floor(time[2] / 1000))
@@ -53,31 +91,23 @@ if asks == '1' then
     return {'young', left}
   end
   for i = 2, #KEYS do
-    local most_calls, most_usd, calls, usd = unpack(ARGV, 5 * i - 3, 5 * i)
-    local all = call('HGETALL', KEYS[i])
-    for j = 1, #all, 2 do
-      if all[j] ~= books then
-        local their_calls, their_usd = string.match(all[j + 1], '^(%d+):(%d+):')
-        calls, usd = calls + their_calls, usd + their_usd
-      end
-    end
-    if most_calls ~= '0' and tonumber(calls) > tonumber(most_calls) then
+    local most_calls, most_usd, calls, usd = unpack(ARGV, 6 * i - 5, 6 * i - 2)
+    if most_calls ~= '0' and calls + reply[3 * i - 4] > tonumber(most_calls) then
       return {'full', i - 2, 'calls'}
-    elseif most_usd ~= '0' and tonumber(usd) > tonumber(most_usd) then
+    elseif most_usd ~= '0' and usd + reply[3 * i - 3] > tonumber(most_usd) then
       return {'full', i - 2, 'usd'}
     end
   end
 end
 for i = 2, #KEYS do
-  local _, _, calls, usd, kept = unpack(ARGV, 5 * i - 3, 5 * i + 1)
-  local told_by, told = string.match(call('HGET', KEYS[i], books) or '', '^%d+:%d+:(%x+):(%d+)$')
+  local calls, usd, kept_for = unpack(ARGV, 6 * i - 3, 6 * i - 1)
   -- What was sent again may come after what was sent later.
-  if told_by ~= process or tonumber(told) < tonumber(number) then
+  if before[i] < tonumber(number) then
     call('HSET', KEYS[i], books, calls .. ':' .. usd .. ':' .. process .. ':' .. number)
-    call('PEXPIRE', KEYS[i], kept)
+    call('PEXPIRE', KEYS[i], kept_for)
   end
 end
-return {'done'})");
+return reply)");
     return script;
 }
 
@@ -113,11 +143,27 @@ std::string random_hex(Random& random) {
     return hex;
 }
 
+bool is_cancelled(const boost::asio::cancellation_state& state) {
+    return state.cancelled() != boost::asio::cancellation_type::none;
+}
+
+// Whether both days are in one period of that kind.
+bool is_one_period(Period period, UtcDay one, UtcDay other) {
+    return period_name(period, one) == period_name(period, other);
+}
+
 }  // namespace
 
 SharedBudgets::SharedBudgets(io::RedisClient& redis, Clock& clock, Random& random,
-                             const obs::Log& log)
-    : redis_(redis), clock_(clock), random_(random), log_(log), process_(random_hex(random)) {}
+                             const obs::Log& log, obs::Metrics& metrics)
+    : redis_(redis),
+      clock_(clock),
+      random_(random),
+      log_(log),
+      not_shared_(metrics.gauge(kBudgetsNotShared)),
+      not_shared_lines_(1, kTroubleLoggedEvery),
+      lost_lines_(1, kTroubleLoggedEvery),
+      process_(random_hex(random)) {}
 
 // Of each account those that have a limit.
 std::vector<SharedBudgets::Figure> SharedBudgets::figures_of(
@@ -184,23 +230,27 @@ Task<SharedBudgets::Answer> SharedBudgets::claim(std::vector<const BudgetAccount
                                                  Spent cost, Instant deadline) {
     Answer answer;
     Millis wait{};
-    while (redis_.is_up() && clock_.now() < deadline) {
-        if (epoch_.empty() || wait > Millis::zero()) {
+    failure_ = "it was begun again too often";
+    for (int stale = 0; redis_.is_up() && clock_.now() < deadline && stale < kMaxTries;) {
+        if (!knows_epoch() || wait > Millis::zero()) {
             const Aside aside(*this, accounts, cost);
-            co_await clock_.sleep_until(
+            co_await clock_.wait(
+                std::make_shared<Alarm>(redis_.executor()),
                 std::min<Instant>(clock_.now() + std::exchange(wait, {}), deadline));
-            if (epoch_.empty() && !co_await join()) {
+            if (is_cancelled(co_await boost::asio::this_coro::cancellation_state)) {
+                co_return Answer{Answer::End::kCancelled};
+            }
+            if (!knows_epoch() && !co_await join()) {
                 break;
             }
         }
-        std::vector<Figure> figures = figures_of(accounts);
+        const std::vector<Figure> figures = figures_of(accounts);
         std::vector<Figure> sent = figures;
         const Reply reply = co_await tell(std::move(sent), true, deadline);
         switch (reply.told) {
             case Told::kDone:
-                answer.end = Answer::End::kRoom;
                 known_.insert(accounts.begin(), accounts.end());
-                co_return answer;
+                co_return Answer{Answer::End::kRoom};
             case Told::kFull:
                 answer.end = Answer::End::kNoRoom;
                 answer.refused =
@@ -210,64 +260,192 @@ Task<SharedBudgets::Answer> SharedBudgets::claim(std::vector<const BudgetAccount
                 wait = reply.wait;
                 break;
             case Told::kStale:
+                stale += 1;
                 break;
             case Told::kFailed:
-                answer.end =
-                    clock_.now() < deadline ? Answer::End::kUnknown : Answer::End::kTooLate;
-                co_return answer;
+                stale = kMaxTries;
+                break;
+            case Told::kCancelled:
+                co_return Answer{Answer::End::kCancelled};
         }
     }
     if (clock_.now() >= deadline) {
-        answer.end = Answer::End::kTooLate;
+        co_return Answer{Answer::End::kTooLate};
+    }
+    if (is_cancelled(co_await boost::asio::this_coro::cancellation_state)) {
+        co_return Answer{Answer::End::kCancelled};
+    }
+    note_not_shared(redis_.is_up() ? failure_ : redis_.view().reason);
+    if (redis_.is_up() && !is_required()) {
+        co_return answer_by_shares(figures_of(accounts));
     }
     co_return answer;
 }
 
+// As long as nobody says more, what was left is divided among those who may spend it.
+SharedBudgets::Answer SharedBudgets::answer_by_shares(const std::vector<Figure>& figures) const {
+    Answer answer;
+    answer.end = Answer::End::kRoom;
+    for (const Figure& figure : figures) {
+        if (const auto measure = excess_of_share(figure)) {
+            answer.end = Answer::End::kNoRoom;
+            answer.refused = refused_by(figure, *measure);
+            break;
+        }
+    }
+    return answer;
+}
+
+std::optional<Measure> SharedBudgets::excess_of_share(const Figure& figure) const {
+    const auto found = shares_.find(figure.account);
+    const std::size_t i = index_of(figure.period);
+    if (found == shares_.end() || !found->second[i]) {
+        return std::nullopt;
+    }
+    Share share = *found->second[i];
+    if (!is_one_period(figure.period, share.day, figure.day)) {
+        share.own = share.others = {};
+    }
+    const Limits& limits = figure.account->limits();
+    const Spent own = own_figure(figure);
+    const auto is_beyond = [&](std::int64_t limit, std::int64_t now, std::int64_t before,
+                               std::int64_t others) {
+        const std::int64_t left = std::max<std::int64_t>(limit - before - others, 0);
+        return limit > 0 && now - before > left / share.replicas;
+    };
+    if (is_beyond(limits.calls[i], own.calls, share.own.calls, share.others.calls)) {
+        return Measure::kCalls;
+    }
+    if (is_beyond(limits.micro_usd[i], own.micro_usd, share.own.micro_usd,
+                  share.others.micro_usd)) {
+        return Measure::kMicroUsd;
+    }
+    return std::nullopt;
+}
+
+void SharedBudgets::note_not_shared(std::string_view reason) {
+    if (!std::exchange(is_shared_, false)) {
+        return;
+    }
+    not_shared_.set(1);
+    std::uint64_t suppressed = 0;
+    is_said_ = not_shared_lines_.allow(clock_.now(), suppressed);
+    if (is_said_) {
+        log_.warn("budgets_not_shared", {{"reason", reason}, {"suppressed", suppressed}});
+    }
+}
+
+void SharedBudgets::note_shared() {
+    if (std::exchange(is_shared_, true)) {
+        return;
+    }
+    not_shared_.set(0);
+    if (is_said_) {
+        log_.info("budgets_shared_again");
+    }
+}
+
+// Empty where it does not say.
+Task<std::string> SharedBudgets::run_of_redis() {
+    std::vector<std::string> words{"INFO", "server"};
+    const Result<io::RedisReply> info = co_await redis_.command(std::move(words), Instant::max());
+    co_return info.ok() ? io::info_value(info->text, "run_id") : std::string();
+}
+
 Task<bool> SharedBudgets::join() {
-    std::vector<std::string> keys{std::string(kRoot)};
-    std::vector<std::string> words{random_hex(random_)};
-    const Result<io::RedisReply> reply =
-        co_await redis_.run(join_script(), std::move(keys), std::move(words), Instant::max());
-    if (!reply.ok() || reply->elements.size() != 1) {
+    const std::uint64_t connection = redis_.connections();
+    std::string run = co_await run_of_redis();
+    if (is_cancelled(co_await boost::asio::this_coro::cancellation_state)) {
         co_return false;
     }
-    epoch_ = reply->elements[0].text;
+    std::vector<std::string> keys{std::string(kRoot)};
+    std::vector<std::string> words{random_hex(random_), std::move(run)};
+    const Result<io::RedisReply> reply =
+        co_await redis_.run(join_script(), std::move(keys), std::move(words), Instant::max());
+    if (!reply.ok()) {
+        failure_ = reply.error().message;
+        co_return false;
+    }
+    if (reply->elements.size() != 2 || reply->elements[0].text != "joined") {
+        co_return true;  // what can't be read is gone now
+    }
+    epoch_ = reply->elements[1].text;
+    if (std::exchange(connection_, connection) != connection) {
+        changed_ = known_;
+    }
     if (epoch_ != last_epoch_) {
-        if (!last_epoch_.empty()) {
-            log_.warn("shared_budgets_lost", {{"accounts", known_.size()}});
+        std::uint64_t suppressed = 0;
+        if (!last_epoch_.empty() && lost_lines_.allow(clock_.now(), suppressed)) {
+            const std::string reason =
+                why_lost_.empty() ? "redis was started again" : std::exchange(why_lost_, {});
+            log_.warn(
+                "shared_budgets_lost",
+                {{"accounts", known_.size()}, {"reason", reason}, {"suppressed", suppressed}});
         }
         last_epoch_ = epoch_;
         changed_ = known_;
+        kept_.clear();
     }
     co_return true;
+}
+
+std::uint64_t SharedBudgets::kept_of(const Figure& figure) const {
+    const auto found = kept_.find(figure.account);
+    return found != kept_.end() && found->second.day == figure.day ? found->second.said : 0;
 }
 
 Task<SharedBudgets::Reply> SharedBudgets::tell(std::vector<Figure> figures, bool asks,
                                                Instant deadline) {
     const std::string epoch = epoch_;
+    const std::uint64_t said = ++said_;
+    const Millis young = redis_.back_within() + kTellEvery;
     std::vector<std::string> keys{std::string(kRoot)};
-    std::vector<std::string> words{epoch,    std::to_string(kYoungFor.count()), books_,
-                                   process_, std::to_string(++said_),           asks ? "1" : "0"};
+    std::vector<std::string> words{epoch,    std::to_string(young.count()), books_,
+                                   process_, std::to_string(said),          asks ? "1" : "0"};
+    std::vector<Spent> owns;
     for (const Figure& figure : figures) {
         const std::size_t i = index_of(figure.period);
         const Limits& limits = figure.account->limits();
-        const Spent own = own_figure(figure);
+        const Spent own = owns.emplace_back(own_figure(figure));
         keys.push_back(name_of(figure.account->name(), figure.period, figure.day));
-        words.insert(words.end(),
-                     {std::to_string(limits.calls[i]), std::to_string(limits.micro_usd[i]),
-                      std::to_string(own.calls), std::to_string(own.micro_usd),
-                      std::to_string(Millis(kKeptFor[i]).count())});
+        words.insert(
+            words.end(),
+            {std::to_string(limits.calls[i]), std::to_string(limits.micro_usd[i]),
+             std::to_string(own.calls), std::to_string(own.micro_usd),
+             std::to_string(Millis(kKeptFor[i]).count()), std::to_string(kept_of(figure))});
     }
     const Result<io::RedisReply> answer =
         co_await redis_.run(tell_script(), std::move(keys), std::move(words), deadline);
     Reply reply;
     if (answer.ok()) {
         reply = read(*answer);
+    } else {
+        failure_ = answer.error().message;
+        reply.told = answer.error().code == Code::kCancelled ? Told::kCancelled : Told::kFailed;
     }
-    if (reply.told == Told::kStale && epoch_ == epoch) {
+    if (reply.told == Told::kDone && epoch_ == epoch) {
+        note_done(figures, owns, said, *answer);
+    } else if (reply.told == Told::kStale && epoch_ == epoch) {
         epoch_.clear();
+        why_lost_ = io::why_lost(*answer);
     }
     co_return reply;
+}
+
+void SharedBudgets::note_done(const std::vector<Figure>& figures, const std::vector<Spent>& own,
+                              std::uint64_t said, const io::RedisReply& answer) {
+    note_shared();
+    for (std::size_t i = 0; i < figures.size() && 3 * i + 3 < answer.elements.size(); ++i) {
+        const Figure& figure = figures[i];
+        Kept& kept = kept_[figure.account];
+        kept = {figure.day, kept.day == figure.day ? std::max(kept.said, said) : said};
+        const auto number = [&](std::size_t place) {
+            return std::max<std::int64_t>(answer.elements[3 * i + place].integer, 0);
+        };
+        shares_[figure.account][index_of(figure.period)] =
+            Share{figure.day, own[i], Spent{number(1), 0, number(2)},
+                  std::max<std::int64_t>(number(3), 1)};
+    }
 }
 
 SharedBudgets::Reply SharedBudgets::read(const io::RedisReply& answer) {
@@ -285,6 +463,8 @@ SharedBudgets::Reply SharedBudgets::read(const io::RedisReply& answer) {
         reply.told = Told::kFull;
         reply.place = static_cast<std::size_t>(parts[1].integer);
         reply.measure = parts[2].text == "calls" ? Measure::kCalls : Measure::kMicroUsd;
+    } else {
+        failure_ = "redis answered something else";
     }
     return reply;
 }
@@ -307,21 +487,29 @@ Task<void> SharedBudgets::run() {
 
 // Also with nothing to tell: that is how an emptied Redis is noticed.
 Task<void> SharedBudgets::tell_changed() {
-    if (epoch_.empty() && !co_await join()) {
-        co_return;
-    }
+    int stale = 0;
     do {
+        if (!knows_epoch() && !co_await join()) {
+            co_return;
+        }
         std::vector<const BudgetAccount*> accounts;
         while (!changed_.empty() && accounts.size() < kAccountsAtOnce) {
             accounts.push_back(*changed_.begin());
             changed_.erase(changed_.begin());
         }
         const Reply reply = co_await tell(figures_of(accounts), false, Instant::max());
-        if (reply.told != Told::kDone) {
-            changed_.insert(accounts.begin(), accounts.end());
-            co_return;
+        if (reply.told == Told::kDone) {
+            continue;
         }
-    } while (!changed_.empty());
+        changed_.insert(accounts.begin(), accounts.end());
+        if (reply.told == Told::kStale && ++stale < kMaxTries) {
+            continue;  // the others wait for what this process spent
+        }
+        if (reply.told == Told::kFailed && redis_.is_up()) {
+            note_not_shared(failure_);
+        }
+        co_return;
+    } while (!changed_.empty() || !knows_epoch());
 }
 
 }  // namespace sluice::access

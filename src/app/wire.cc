@@ -262,7 +262,7 @@ Status Gateway::Parts::open_redis() {
     redis = std::make_unique<io::RedisClient>(control.get_executor(), config.redis, std::move(tls),
                                               clock, random, log, metrics);
     shared = std::make_unique<web::SharedAnswers>(*redis, clock, random, log, metrics);
-    shared_budgets = std::make_unique<access::SharedBudgets>(*redis, clock, random, log);
+    shared_budgets = std::make_unique<access::SharedBudgets>(*redis, clock, random, log, metrics);
     return {};
 }
 

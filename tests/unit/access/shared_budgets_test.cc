@@ -2,6 +2,7 @@
 #include "access/shared_budgets.h"
 
 #include "access/budget.h"
+#include "access/metrics.h"
 #include "base/calendar.h"
 #include "base/random.h"
 #include "io/redis.h"
@@ -11,6 +12,7 @@
 #include "support/fake_spend_store.h"
 #include "support/redis_server.h"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/detached.hpp>
@@ -72,7 +74,7 @@ class SharedBudgetsTest : public testing::Test {
         made.redis = std::make_unique<io::RedisClient>(loop.get_executor(), redis, nullptr, clock,
                                                        random, log, metrics);
         EXPECT_TRUE(run(made.redis->start()).ok());
-        made.shared = std::make_unique<SharedBudgets>(*made.redis, clock, random, log);
+        made.shared = std::make_unique<SharedBudgets>(*made.redis, clock, random, log, metrics);
         made.budgets = std::make_unique<Budgets>(loop.get_executor(), config,
                                                  std::vector<std::string>{"serper"}, *made.store,
                                                  clock, log, metrics, made.shared.get());
@@ -263,6 +265,127 @@ TEST_F(SharedBudgetsTest, AnEmptiedRedisIsToldBeforeAnybodySpends) {
     EXPECT_FALSE(std::get<BudgetRefusal>(early).budget) << "it is a matter of time";
     EXPECT_EQ(spend(other, 10), 2);
     EXPECT_TRUE(sink.contains("shared_budgets_lost"));
+}
+
+// What can't be read, or is not there any more, is told again; meanwhile nobody spends.
+TEST_F(SharedBudgetsTest, FiguresThatWereLostAreToldBeforeAnybodySpends) {
+    config.gateway.calls = {};
+    config.gateway.calls[index_of(Period::kTotal)] = 10;
+    const std::string root = "sluice:budgets:{all}";
+    const std::string name = root + ":gateway:total";
+    Replica& one = start("aa");
+    Replica& other = start("bb");
+    come_of_age(one);
+    let_tell(one);
+    let_tell(other);
+    EXPECT_EQ(spend(one, 3), 3);
+    EXPECT_EQ(spend(other, 2), 2);
+    const std::vector<std::vector<std::vector<std::string>>> damages = {
+        {{"HSET", name, "aa", "garbage"}},
+        {{"DEL", name}, {"RPUSH", name, "x"}},
+        {{"DEL", root}, {"RPUSH", root, "x"}},
+        {{"DEL", name}},
+    };
+    for (const auto& damage : damages) {
+        for (const std::vector<std::string>& words : damage) {
+            ask(one, words);
+        }
+        EXPECT_TRUE(spend(other)) << damage.back()[0];
+    }
+    EXPECT_EQ(spend(one, 5) + spend(other, 5), 1);
+    EXPECT_TRUE(sink.contains("a figure is none"));
+    EXPECT_FALSE(sink.contains("budgets_not_shared"));
+}
+
+// A Redis that was started again on what it had saved has forgotten what was told since.
+TEST_F(SharedBudgetsTest, ARedisThatIsOlderIsToldBeforeAnybodySpends) {
+    Replica& one = start("aa");
+    Replica& other = start("bb");
+    come_of_age(one);
+    let_tell(one);
+    let_tell(other);
+    EXPECT_EQ(spend(one, 1), 1);
+    EXPECT_EQ(spend(other, 1), 1);
+    ask(one, {"SAVE"});
+    EXPECT_EQ(spend(one, 5), 5);
+    server.kill();
+    ASSERT_TRUE(until([&] { return !one.redis->is_up() && !other.redis->is_up(); }));
+    server.start();
+    ASSERT_TRUE(until([&] { return other.redis->is_up(); }));
+    EXPECT_EQ(spend(other, 10), 3);
+    EXPECT_TRUE(sink.contains("shared_budgets_lost"));
+}
+
+// A Redis that is full can't keep what is spent: each replica has its share of what was left.
+TEST_F(SharedBudgetsTest, ARedisThatRefusesLeavesEachItsShare) {
+    config.gateway.calls[index_of(Period::kDay)] = 40;
+    std::vector<Replica*> three = {&start("aa"), &start("bb"), &start("cc")};
+    Replica& strict = start("dd", nullptr, true);
+    come_of_age(*three[0]);
+    int made = 0;
+    for (int i = 0; i < 24; ++i) {
+        made += spend(*three[static_cast<std::size_t>(i % 3)]) ? 1 : 0;
+    }
+    ASSERT_EQ(made, 24);
+    ask(strict, {"CONFIG", "SET", "maxmemory", "1"});
+    EXPECT_FALSE(spend(strict));
+    for (Replica* replica : three) {
+        made += spend(*replica, 20);
+    }
+    EXPECT_GE(made, 36);
+    EXPECT_LE(made, 40);
+    EXPECT_TRUE(sink.contains("budgets_not_shared"));
+    EXPECT_TRUE(sink.contains("OOM"));
+    EXPECT_EQ(metrics.gauge(kBudgetsNotShared).value(), 1);
+    EXPECT_FALSE(sink.contains("shared_budgets_lost"));
+    ask(strict, {"CONFIG", "SET", "maxmemory", "0"});
+    for (Replica* replica : three) {
+        let_tell(*replica);
+    }
+    ASSERT_TRUE(until([&] { return metrics.gauge(kBudgetsNotShared).value() == 0; }));
+    const Instant told = clock.now() + SharedBudgets::kTellEvery;
+    EXPECT_TRUE(until([&] { return clock.now() >= told; }));
+    for (Replica* replica : three) {
+        made += spend(*replica, 20);
+    }
+    EXPECT_EQ(made, 40);
+}
+
+// Whoever leaves while Redis is asked, or while it is young, is refused nothing.
+TEST_F(SharedBudgetsTest, AWaitThatIsCancelledEndsWithNothing) {
+    for (const bool is_young : {false, true}) {
+        Replica& strict = start(is_young ? "aa" : "bb", nullptr, true);
+        const Payer payer;
+        if (is_young) {
+            ask(strict, {"FLUSHALL"});
+        } else {
+            come_of_age(strict);
+            EXPECT_TRUE(spend(strict));
+            server.freeze();
+        }
+        auto reserved = strict.budgets->reserve({payer, 0, "key", {1, 1, kPrice}});
+        auto& reservation = std::get<Reservation>(reserved);
+        boost::asio::cancellation_signal leave;
+        std::optional<std::optional<BudgetRefusal>> ended;
+        bool is_over = false;
+        std::exception_ptr thrown;
+        boost::asio::co_spawn(
+            loop, store_result(strict.budgets->cover(reservation, clock.now() + 5s), ended),
+            boost::asio::bind_cancellation_slot(leave.slot(), [&](std::exception_ptr error) {
+                is_over = true;
+                thrown = std::move(error);
+            }));
+        const Instant later = clock.now() + 100ms;
+        ASSERT_TRUE(until([&] { return clock.now() >= later; }));
+        ASSERT_FALSE(is_over);
+        leave.emit(boost::asio::cancellation_type::terminal);
+        ASSERT_TRUE(until([&] { return is_over; }));
+        if (!is_young) {
+            server.resume();
+        }
+        EXPECT_TRUE(ended.has_value()) << "it threw";
+        EXPECT_FALSE(ended && ended->has_value()) << (*ended)->detail;
+    }
 }
 
 // What was sent first and arrives last replaces nothing.
