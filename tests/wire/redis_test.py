@@ -97,3 +97,16 @@ def test_doctor_logs_in_to_redis(upstream, redis):
     assert finding == {"name": "redis", "finding": "ok",
                        "detail": f"127.0.0.1:{redis.port} answers"}
     assert gateway.stop() == 0
+
+
+@pytest.mark.parametrize("policy, finding", [("volatile-ttl", "ok"), ("noeviction", "ok"),
+                                             ("allkeys-lru", "hint"), ("volatile-lru", "hint")])
+def test_doctor_warns_of_a_redis_that_forgets_counts_first(upstream, redis, policy, finding):
+    redis.command("CONFIG", "SET", "maxmemory", "100mb")
+    redis.command("CONFIG", "SET", "maxmemory-policy", policy)
+    gateway = started(upstream, redis)
+    examined = gateway.command("doctor", "--json", env={"GATEWAY_REDIS_URL": redis.url})
+    found = next(row for row in json.loads(examined.stdout)["checks"] if row["name"] == "redis")
+    assert found["finding"] == finding
+    assert (policy in found["detail"]) == (finding == "hint")
+    assert gateway.stop() == 0

@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "base/random.h"
 #include "io/redis.h"
+#include "io/redis_state.h"
 #include "io/sqlite.h"
 #include "io/tls.h"
 #include "web/provider.h"
@@ -175,10 +176,34 @@ class NoSink final : public obs::LogSink {
     void flush() override {}
 };
 
-Task<Status> try_redis(io::RedisClient& redis) {
-    Status started = co_await redis.start();
+// What INFO says of its memory; empty where it may not be asked.
+Task<Result<std::string>> try_redis(io::RedisClient& redis) {
+    const Status started = co_await redis.start();
+    std::string memory;
+    if (started.ok()) {
+        std::vector<std::string> words{"INFO", "memory"};
+        Result<io::RedisReply> info = co_await redis.command(std::move(words), Instant::max());
+        if (info.ok()) {
+            memory = std::move(info->text);
+        }
+    }
     co_await redis.stop();
-    co_return started;
+    if (!started.ok()) {
+        co_return started.error();
+    }
+    co_return memory;
+}
+
+// The policy by which a Redis that is full throws away what keeps quotas and budgets; nothing: it
+// does not.
+std::optional<std::string> harmful_policy(std::string_view memory) {
+    const std::string policy = io::info_value(memory, "maxmemory_policy");
+    const std::string most = io::info_value(memory, "maxmemory");
+    if (policy.empty() || most.empty() || most == "0" || policy == "noeviction" ||
+        policy == "volatile-ttl") {
+        return std::nullopt;
+    }
+    return policy;
 }
 
 // Logs in, as a gateway would.
@@ -202,10 +227,16 @@ Check check_redis(const Config& config) {
     obs::Metrics metrics;
     io::RedisClient redis(loop.executor(), config.redis, std::move(tls), clock, random, log,
                           metrics);
-    const Status answered = loop.run(try_redis(redis));
+    const Result<std::string> answered = loop.run(try_redis(redis));
     if (!answered.ok()) {
         return {"redis", config.redis.required ? Finding::kBad : Finding::kHint,
                 answered.error().message};
+    }
+    if (const auto policy = harmful_policy(*answered)) {
+        return {"redis", Finding::kHint,
+                redis.view().server + " answers, but when it is full its maxmemory-policy " +
+                    *policy +
+                    " may throw away what quotas and budgets go by; set it to volatile-ttl"};
     }
     return {"redis", Finding::kGood, redis.view().server + " answers"};
 }
