@@ -5,9 +5,13 @@
 #include "web/key_scripts.h"
 #include "web/metrics.h"
 
+#include <boost/asio/cancellation_state.hpp>
+#include <boost/asio/this_coro.hpp>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -16,9 +20,9 @@ namespace sluice::web {
 namespace {
 
 constexpr KeyIndex kNoKey = kNoKeyIndex;
-// Keys of other replicas that a pick is told to leave out.
-constexpr std::size_t kMaxStrangers = 64;
-// How often a pick is told to leave out one more.
+// Keys that a pick names.
+constexpr std::size_t kMaxNamed = 64;
+// How often a pick is sent again.
 constexpr int kMaxAsks = 4;
 constexpr Millis kStrangersLoggedEvery{60'000};
 constexpr Millis kTroubleLoggedEvery{10'000};
@@ -49,6 +53,10 @@ NoKey::Why why_of(std::string_view word) {
          {"tried", Why::kTried}}};
     const auto found = std::ranges::find(kWords, word, &std::pair<std::string_view, Why>::first);
     return found == kWords.end() ? Why::kUnknown : found->second;
+}
+
+bool is_cancelled(const boost::asio::cancellation_state& state) {
+    return state.cancelled() != boost::asio::cancellation_type::none;
 }
 
 }  // namespace
@@ -98,8 +106,13 @@ Millis RedisKeyRuntime::reservation_life() const {
     return config_.longest_call + kSlack;
 }
 
+bool RedisKeyRuntime::is_on(KeyIndex key) const {
+    return keys_[key].rules.state != KeyState::kDisabled;
+}
+
+// Redis is told of no key that is disabled here: it may be another replica's.
 void RedisKeyRuntime::mark(KeyIndex key) {
-    if (!std::exchange(keys_[key].is_marked, true)) {
+    if (is_on(key) && !std::exchange(keys_[key].is_marked, true)) {
         pool_of(key).marked.push_back(key);
     }
 }
@@ -107,7 +120,7 @@ void RedisKeyRuntime::mark(KeyIndex key) {
 // Whether there is nothing to tell Redis, or it is on its way.
 bool RedisKeyRuntime::is_told(const Pool& pool) const {
     return !pool.epoch.empty() && pool.connection == redis_.connections() && pool.marked.empty() &&
-           pool.removed.empty();
+           pool.let_go.empty();
 }
 
 // Whether Redis knows everything. What is on its way may be passed by what is sent after it: a
@@ -156,8 +169,7 @@ KeyIndex RedisKeyRuntime::add(KeyRules rules) {
     }
     Pool& pool = *pools_[rules.provider];
     pool.by_id.emplace(rules.id, key);
-    pool.removed.erase(rules.id);
-    std::erase(pool.strangers, rules.id);
+    pool.let_go.erase(rules.id);
     const std::uint32_t under_way = keys_[key].under_way;  // about who had this index before
     keys_[key] = Key{};
     keys_[key].under_way = under_way;
@@ -168,23 +180,41 @@ KeyIndex RedisKeyRuntime::add(KeyRules rules) {
 
 void RedisKeyRuntime::change(KeyIndex key, KeyRules rules) {
     Key& present = keys_[key];
+    const bool was_on = is_on(key);
     local_.change(key, rules);
     if (!is_counted_alike(present.rules.quota, rules.quota)) {
         present.known_from = Key::From::kNowhere;
         present.unshared_calls = 0;
     }
     present.rules = std::move(rules);
-    mark(key);
+    if (is_on(key)) {
+        pool_of(key).let_go.erase(present.rules.id);
+        mark(key);
+    } else if (was_on) {
+        unmark(key);
+        pool_of(key).let_go.insert(present.rules.id);
+    }
+}
+
+void RedisKeyRuntime::unmark(KeyIndex key) {
+    std::erase(pool_of(key).marked, key);
+    keys_[key].is_marked = false;
 }
 
 void RedisKeyRuntime::remove(KeyIndex key) {
     Pool& pool = pool_of(key);
+    // Nobody will say here when the calls of others end.
+    KeyStanding standing = local_.standing(key);
+    standing.in_flight = static_cast<std::uint32_t>(keys_[key].tokens.size());
+    local_.assume(key, standing);
     local_.remove(key);
     const std::string& id = keys_[key].rules.id;
     pool.by_id.erase(id);
-    std::erase(pool.marked, key);
+    unmark(key);
     keys_[key].is_marked = true;  // nothing is to be said of it any more
-    pool.removed.insert(id);
+    if (is_on(key)) {
+        pool.let_go.insert(id);
+    }
 }
 
 PickStart RedisKeyRuntime::pick(ProviderIndex provider, std::span<const KeyIndex> tried) {
@@ -212,10 +242,7 @@ Task<Pick> RedisKeyRuntime::pick_shared(ProviderIndex provider, std::span<const 
         std::vector<std::string> words = arguments(pool);
         words.push_back(asked->token);
         words.push_back(std::to_string(reservation_life().count()));
-        for (const KeyIndex key : tried) {
-            words.push_back(keys_[key].rules.id);
-        }
-        words.insert(words.end(), pool.strangers.begin(), pool.strangers.end());
+        name_keys(pool, tried, words, *asked);
         if (!redis_.tasks().spawn(ask(pool, std::move(words), asked))) {
             break;
         }
@@ -223,14 +250,62 @@ Task<Pick> RedisKeyRuntime::pick_shared(ProviderIndex provider, std::span<const 
             asked->is_abandoned = true;
             co_return NoKey{NoKey::Why::kGone, {}};
         }
-        if (asked->end == Ask::End::kDecided) {
-            co_return asked->pick;
+        switch (asked->end) {
+            case Ask::End::kDecided:
+                if (asked->names_own && std::holds_alternative<NoKey>(asked->pick)) {
+                    co_return why_none_of_own(provider, tried);
+                }
+                co_return asked->pick;
+            case Ask::End::kFailed:
+                co_return pick_alone(provider, tried);
+            case Ask::End::kUntold:
+                co_await refresh(pool);  // another replica let them go
+                if (is_cancelled(co_await boost::asio::this_coro::cancellation_state)) {
+                    co_return NoKey{NoKey::Why::kGone, {}};
+                }
+                break;
+            case Ask::End::kStale:
+            case Ask::End::kStranger:
+                break;
         }
-        if (asked->end == Ask::End::kFailed) {
-            break;
-        }
+        failure_ = "what redis knows of keys changes too often";
     }
     co_return pick_alone(provider, tried);
+}
+
+// All keys but those that were tried; once Redis gave out one that is not here, own keys only:
+// where there are many, some of them, others each time.
+void RedisKeyRuntime::name_keys(Pool& pool, std::span<const KeyIndex> tried,
+                                std::vector<std::string>& words, Ask& ask) const {
+    ask.names_own = pool.has_strangers;
+    words.emplace_back(ask.names_own ? "of" : "but");
+    if (!ask.names_own) {
+        for (const KeyIndex key : tried) {
+            words.push_back(keys_[key].rules.id);
+        }
+        return;
+    }
+    const std::size_t most = words.size() + kMaxNamed;
+    const std::size_t count = pool.by_id.size();
+    auto next = pool.by_id.begin();
+    if (count > kMaxNamed) {
+        std::advance(next, static_cast<std::ptrdiff_t>(pool.names_from % count));
+        pool.names_from += kMaxNamed;
+    }
+    for (std::size_t i = 0; i < count && words.size() < most; ++i) {
+        const auto& [id, key] = *next;
+        if (is_on(key) && std::ranges::find(tried, key) == tried.end()) {
+            words.push_back(id);
+        }
+        next = std::next(next) == pool.by_id.end() ? pool.by_id.begin() : std::next(next);
+    }
+}
+
+// What Redis says of why there is none is about the keys of all replicas.
+NoKey RedisKeyRuntime::why_none_of_own(ProviderIndex provider, std::span<const KeyIndex> tried) {
+    const Pick known = local_.peek(provider, tried);
+    const auto* none = std::get_if<NoKey>(&known);
+    return none != nullptr ? *none : NoKey{NoKey::Why::kSaturated, {}};
 }
 
 Task<void> RedisKeyRuntime::ask(Pool& pool, std::vector<std::string> arguments,
@@ -257,6 +332,10 @@ void RedisKeyRuntime::read_pick(Pool& pool, const io::RedisReply& reply, Ask& as
     } else if (kind == "none" && reply.elements.size() == 3) {
         NoKey none;
         none.why = why_of(reply.elements[1].text);
+        if (none.why == NoKey::Why::kNone || none.why == NoKey::Why::kDisabled) {
+            ask.end = Ask::End::kUntold;  // this process has one, or would not have asked
+            return;
+        }
         if (reply.elements[2].integer >= 0) {
             none.back_at = clock_.now() + Millis(reply.elements[2].integer);
         }
@@ -272,9 +351,10 @@ void RedisKeyRuntime::read_pick(Pool& pool, const io::RedisReply& reply, Ask& as
 void RedisKeyRuntime::take(Pool& pool, const io::RedisReply& reply, Ask& ask) {
     const std::string& id = reply.elements[1].text;
     const auto found = pool.by_id.find(id);
-    if (found == pool.by_id.end() || keys_[found->second].rules.state == KeyState::kDisabled) {
+    if (found == pool.by_id.end() || !is_on(found->second)) {
         withdraw(pool, id, ask.token);
-        ask.end = leave_out(pool, id) ? Ask::End::kStranger : Ask::End::kFailed;
+        note_stranger(pool, id);
+        ask.end = Ask::End::kStranger;
         return;
     }
     const KeyIndex key = found->second;
@@ -288,17 +368,13 @@ void RedisKeyRuntime::take(Pool& pool, const io::RedisReply& reply, Ask& ask) {
 }
 
 // A key that another replica told Redis of, and that this one does not have, or not any more, or
-// not yet. False: there are too many of them.
-bool RedisKeyRuntime::leave_out(Pool& pool, const std::string& id) {
+// not yet.
+void RedisKeyRuntime::note_stranger(Pool& pool, const std::string& id) {
+    pool.has_strangers = true;
     std::uint64_t suppressed = 0;
     if (stranger_lines_.allow(clock_.now(), suppressed)) {
         log_.warn("key_of_another_replica", {{"key_id", id}, {"suppressed", suppressed}});
     }
-    if (pool.strangers.size() >= kMaxStrangers) {
-        return false;
-    }
-    pool.strangers.push_back(id);
-    return true;
 }
 
 void RedisKeyRuntime::withdraw(Pool& pool, const std::string& id, const std::string& token) {

@@ -77,6 +77,7 @@ class RedisKeyRuntime final : public KeyRuntime {
     Millis reservation_life() const;
     Pool& pool_of(KeyIndex key);
     void mark(KeyIndex key);
+    void unmark(KeyIndex key);
     bool is_told(const Pool& pool) const;
     bool knows_all(const Pool& pool) const;
     bool is_done(Pool& pool, const Result<io::RedisReply>& reply, std::string_view epoch);
@@ -87,7 +88,11 @@ class RedisKeyRuntime final : public KeyRuntime {
     Task<void> ask(Pool& pool, std::vector<std::string> arguments, std::shared_ptr<Ask> ask);
     void read_pick(Pool& pool, const io::RedisReply& reply, Ask& ask);
     void take(Pool& pool, const io::RedisReply& reply, Ask& ask);
-    bool leave_out(Pool& pool, const std::string& id);
+    void note_stranger(Pool& pool, const std::string& id);
+    bool is_on(KeyIndex key) const;
+    void name_keys(Pool& pool, std::span<const KeyIndex> tried, std::vector<std::string>& words,
+                   Ask& ask) const;
+    NoKey why_none_of_own(ProviderIndex provider, std::span<const KeyIndex> tried);
     void withdraw(Pool& pool, const std::string& id, const std::string& token);
     Pick pick_alone(ProviderIndex provider, std::span<const KeyIndex> tried);
 
@@ -103,7 +108,7 @@ class RedisKeyRuntime final : public KeyRuntime {
     Task<Shared> wait_shared(Pool& pool);
     Task<void> share(Pool& pool);
     Task<bool> join(Pool& pool);
-    Task<bool> share_removed(Pool& pool);
+    Task<bool> share_let_go(Pool& pool);
     Task<bool> share_changed(Pool& pool);
     std::string entry_of(Pool& pool, KeyIndex key, std::vector<Told>& told);
     void note_shared(Pool& pool, const Told& told);

@@ -54,19 +54,22 @@ struct RedisKeyRuntime::Pool {
     std::uint32_t era = 0;         // counts epochs
     std::int64_t since = 0;        // the turn up to which changes of others are known
     std::map<std::string, KeyIndex, std::less<>> by_id = {};
-    std::deque<KeyIndex> marked = {};         // in this order they come into the order of turns
-    std::set<std::string> removed = {};       // ids that Redis has to be told of
-    std::vector<std::string> strangers = {};  // ids that this process does not have
+    std::deque<KeyIndex> marked = {};   // in this order they come into the order of turns
+    std::set<std::string> let_go = {};  // ids that Redis has to be told of
+    bool has_strangers = false;         // Redis gave one out that this process does not have
+    std::size_t names_from = 0;         // of its keys, where there are many
     bool is_sharing = false;
     std::vector<std::shared_ptr<guard::Event>> waiting = {};  // for the end of that
 };
 
 // A pick under way. It ends although whoever wanted it has left.
 struct RedisKeyRuntime::Ask {
-    enum class End : std::uint8_t { kFailed, kStale, kStranger, kDecided };
+    // kStranger: another one than this process has. kUntold: Redis has none that this process has.
+    enum class End : std::uint8_t { kFailed, kStale, kStranger, kUntold, kDecided };
 
     std::string token = {};
     std::string epoch = {};
+    bool names_own = false;  // it was told which keys to give out
     End end = End::kFailed;
     Pick pick = NoKey{};
     bool is_abandoned = false;

@@ -53,7 +53,7 @@ Task<void> RedisKeyRuntime::share(Pool& pool) {
         if (pool.connection != redis_.connections()) {
             tell_again(pool);
         }
-        if (!pool.epoch.empty() && co_await share_removed(pool)) {
+        if (!pool.epoch.empty() && co_await share_let_go(pool)) {
             co_await share_changed(pool);
         }
     }
@@ -91,7 +91,7 @@ void RedisKeyRuntime::begin_epoch(Pool& pool, std::string epoch) {
     }
     pool.last_epoch = pool.epoch;
     pool.era += 1;
-    pool.removed.clear();
+    pool.let_go.clear();
     tell_again(pool);
 }
 
@@ -108,23 +108,24 @@ void RedisKeyRuntime::tell_again(Pool& pool) {
     }
 }
 
-Task<bool> RedisKeyRuntime::share_removed(Pool& pool) {
-    if (pool.removed.empty()) {
+Task<bool> RedisKeyRuntime::share_let_go(Pool& pool) {
+    if (pool.let_go.empty()) {
         co_return true;
     }
     std::vector<std::string> words = arguments(pool);
     const std::string epoch = words[1];
-    std::set<std::string> ids = std::exchange(pool.removed, {});
+    std::set<std::string> ids = std::exchange(pool.let_go, {});
     words.insert(words.end(), ids.begin(), ids.end());
     std::vector<std::string> keys{pool.root};
-    const Result<io::RedisReply> reply = co_await redis_.run(remove_keys_script(), std::move(keys),
+    const Result<io::RedisReply> reply = co_await redis_.run(let_keys_go_script(), std::move(keys),
                                                              std::move(words), Instant::max());
     if (is_done(pool, reply, epoch)) {
         co_return true;
     }
     for (const std::string& id : ids) {
-        if (!pool.by_id.contains(id)) {
-            pool.removed.insert(id);
+        const auto found = pool.by_id.find(id);
+        if (found == pool.by_id.end() || !is_on(found->second)) {
+            pool.let_go.insert(id);
         }
     }
     co_return false;
@@ -226,8 +227,9 @@ Task<void> RedisKeyRuntime::run() {
 
 Task<void> RedisKeyRuntime::refresh() {
     for (const auto& pool : pools_) {
-        const bool is_concerned = !pool->by_id.empty() || !pool->removed.empty();
+        const bool is_concerned = !pool->by_id.empty() || !pool->let_go.empty();
         if (is_concerned && redis_.is_up()) {
+            pool->has_strangers = false;
             co_await refresh(*pool);
         }
     }
@@ -242,7 +244,10 @@ Task<void> RedisKeyRuntime::refresh(Pool& pool) {
         while (heard == Heard::kSome) {
             heard = co_await hear(pool);
         }
-        if (heard != Heard::kStale) {
+        if (heard != Heard::kStale && is_told(pool)) {
+            co_return;
+        }
+        if (heard == Heard::kFailed) {
             co_return;
         }
     }
@@ -273,6 +278,9 @@ Task<RedisKeyRuntime::Heard> RedisKeyRuntime::hear(Pool& pool) {
         const auto record = read_shared_key(reader_, parts[i + 1].text);
         if (found != pool.by_id.end() && record) {
             adopt(pool, found->second, *record, parts[1].integer);
+            if (record->is_let_go) {
+                mark(found->second);
+            }
         }
     }
     pool.since = std::max(pool.since, parts[2].integer);

@@ -7,13 +7,14 @@ namespace sluice::web {
 namespace {
 
 // A record, as JSON in the hash `state`:
-//   off (disabled), w (weight), m (most calls at once), q (quota), p (its period), n (ms of a
-//   window), a (account): what operators decided.
-//   f: calls under way. b + c: calls of the quota's period; b is what replicas knew when the epoch
-//   began, c what was counted since. e: when that period ends. r, s: until when it rests, and as
-//   what. o: last outcome. v: its next turn by weight. at: the one index that it is in.
+//   off (no replica has it, as far as was told), w (weight), m (most calls at once), q (quota), p
+//   (its period), n (ms of a window), a (account): what operators decided. f: calls under way. b +
+//   c: calls of the quota's period; b is what replicas knew when the epoch began, c what was
+//   counted since. e: when that period ends. r, s: until when it rests, and as what. o: last
+//   outcome. v: its next turn by weight. at: the one index that it is in.
 // `ready` holds those that may be used, by whose turn it is; `resting` those that rest, by when
-// they are back; `leases` the reservations, by when they end by themselves; `changed` every key, by
+// they are back; `leases` the reservations, by when they end by themselves, and keys that were let
+// go, by when their counts are forgotten; `changed` every key, by
 // the turn of its last change. Each of these, and the hash, has a member "" from the beginning of
 // the epoch, so that none is ever empty: one that is not there was lost.
 constexpr std::string_view kPrelude = R"(
@@ -22,6 +23,7 @@ local STATE, READY, RESTING = root .. ':state', root .. ':ready', root .. ':rest
 local LEASES, ACCOUNTS, CHANGED = root .. ':leases', root .. ':accounts', root .. ':changed'
 local NEVER, DAY, RANK, STRIDE = 9e15, 86400000, 1099511627776, 1000000
 local REAPED, WOKEN = 32, 128
+local GONE = ':gone'
 names = {root, STATE, READY, RESTING, LEASES, ACCOUNTS, CHANGED}
 local call = redis.call
 local now = tonumber(ARGV[1])
@@ -141,13 +143,32 @@ local function rest(id, status, ends)
   end
 end
 
+-- Of a key that a replica let go: it is told again by those that have it.
+local function let_go(id, r)
+  if not r.off then
+    r.off = true
+    call('HINCRBY', root, 'off', 1)
+    put(id, r)
+  end
+  call('ZADD', LEASES, now + DAY, id .. GONE)
+end
+
+local function forget(id, r)
+  call('HINCRBY', root, 'off', -1)
+  if r.a then call('ZREM', ACCOUNTS, r.a .. '\n' .. id) end
+  call('ZREM', CHANGED, id)
+  call('HDEL', STATE, id)
+end
+
 -- Reservations whose time is over, and rests: some of them at each call.
 local function tidy()
   for _, lease in ipairs(call('ZRANGEBYSCORE', LEASES, '-inf', now, 'LIMIT', 0, REAPED)) do
     call('ZREM', LEASES, lease)
     local id = string.match(lease, '^([^:]*):')
     local r = load(id)
-    if r then
+    if r and lease == id .. GONE then
+      if r.off then forget(id, r) end
+    elseif r then
       r.f = math.max(r.f - 1, 0)
       put(id, r, false, true)
     end
@@ -229,8 +250,8 @@ end
 for i = 5, #ARGV do
   local of = cjson.decode(ARGV[i])
   local r = load(of.id) or {f = 0, b = 0, c = 0, v = 0}
-  if (r.off or false) ~= (of.off or false) then
-    call('HINCRBY', root, 'off', of.off and 1 or -1)
+  if r.off then
+    call('HINCRBY', root, 'off', -1)
   end
   if r.a ~= of.a then
     if r.a then call('ZREM', ACCOUNTS, r.a .. '\n' .. of.id) end
@@ -241,7 +262,7 @@ for i = 5, #ARGV do
     r.b, r.c, r.e = 0, 0, nil  -- a count of one kind of period says nothing about another
   end
   local weighs = r.w ~= of.w
-  r.off, r.w, r.m, r.q, r.p, r.n, r.a = of.off, of.w, of.m, of.q, of.p, of.n, of.a
+  r.off, r.w, r.m, r.q, r.p, r.n, r.a = nil, of.w, of.m, of.q, of.p, of.n, of.a
   r.e = r.e or period_end(r)
   if of.known then
     remember(r, of.known)
@@ -262,18 +283,13 @@ return {'done'})");
     return script;
 }
 
-const io::RedisScript& remove_keys_script() {
+const io::RedisScript& let_keys_go_script() {
     static const io::RedisScript script = with_prelude(R"(
 for i = 3, #ARGV do
   local id = ARGV[i]
   local r = load(id)
   if r then
-    if r.off then call('HINCRBY', root, 'off', -1) end
-    if r.a then call('ZREM', ACCOUNTS, r.a .. '\n' .. id) end
-    call('ZREM', READY, id)
-    call('ZREM', RESTING, id)
-    call('ZREM', CHANGED, id)
-    call('HDEL', STATE, id)
+    let_go(id, r)
   end
 end
 return {'done'})");
@@ -283,12 +299,28 @@ return {'done'})");
 const io::RedisScript& pick_key_script() {
     static const io::RedisScript script = with_prelude(R"(
 tidy()
-local left_out = {}
-for i = 5, #ARGV do
-  left_out[ARGV[i]] = true
+local named, first = {}, nil
+for i = 6, #ARGV do
+  named[ARGV[i]] = true
 end
-for _, id in ipairs(call('ZRANGE', READY, 0, #ARGV - 4)) do
-  if id ~= '' and not left_out[id] then
+if ARGV[5] == 'of' then
+  local turn
+  for id in pairs(named) do
+    local score = tonumber(call('ZSCORE', READY, id))
+    if score and (not turn or score < turn or score == turn and id < first) then
+      first, turn = id, score
+    end
+  end
+else
+  for _, id in ipairs(call('ZRANGE', READY, 0, #ARGV - 5)) do
+    if not first and id ~= '' and not named[id] then
+      first = id
+    end
+  end
+end
+do
+  local id = first
+  if id then
     local r = load(id)
     if rotation == 'weighted' then
       pass = math.max(pass, r.v)
@@ -317,8 +349,8 @@ elseif active > resting then
     error('keys are full of no calls')
   end
 end
-local first = tonumber(call('ZRANGE', RESTING, 0, 0, 'WITHSCORES')[2])
-return {'none', why, first >= NEVER and -1 or first - now})");
+local back = tonumber(call('ZRANGE', RESTING, 0, 0, 'WITHSCORES')[2])
+return {'none', why, back >= NEVER and -1 or back - now})");
     return script;
 }
 

@@ -26,10 +26,13 @@ const io::RedisScript& join_keys_script();
 // object a key; see write_entry(). {'done'}
 const io::RedisScript& share_keys_script();
 
-// Ids. {'done'}
-const io::RedisScript& remove_keys_script();
+// Ids that a replica has no more, or has disabled. Others that have them hear of it as of a change;
+// until one of them shares it again, nobody is given such a key. Its counts stay for a day.
+// {'done'}
+const io::RedisScript& let_keys_go_script();
 
-// Token of the reservation, its life in ms, ids that are left out.
+// Token of the reservation, its life in ms, and of which keys: "of" with ids, or "but" with ids
+// that are left out.
 // {'picked', id, record, time} or {'none', reason, ms until the first that rests is back or -1}
 const io::RedisScript& pick_key_script();
 

@@ -48,9 +48,6 @@ std::string_view period_name(const KeyRules& rules) {
 
 void write_rules(JsonWriter& json, const KeyRules& rules) {
     json.field("id", rules.id).field("w", rules.weight).field("p", period_name(rules));
-    if (rules.state == KeyState::kDisabled) {
-        json.field("off", true);
-    }
     if (!rules.account.empty()) {
         json.field("a", rules.account);
     }
@@ -82,6 +79,7 @@ std::optional<SharedKey> read_shared_key(JsonReader& reader, std::string_view re
         key.rest_status = *status;
     }
     key.last_outcome = outcome_of(json->string_at("o"));
+    key.is_let_go = json->find("off").has_value();
     return key;
 }
 

@@ -22,6 +22,7 @@ struct SharedKey {
     std::optional<std::int64_t> rests_until = {};
     KeyStatus rest_status = KeyStatus::kCooling;
     std::optional<Outcome> last_outcome = {};
+    bool is_let_go = false;  // nobody is given it
 };
 
 // Nothing when it is no record.

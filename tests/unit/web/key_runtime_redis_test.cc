@@ -377,52 +377,6 @@ TEST_F(SharedKeysTest, WhatIsToldTwiceCountsOnce) {
     EXPECT_EQ(health(other, a).in_flight, 2u);
 }
 
-// A replica is given no key that it does not have, and takes nothing from those that have it.
-TEST_F(SharedKeysTest, KeysOfOtherReplicasAreLeftOut) {
-    const KeyIndex a = add(limited("a", {100, KeyQuota::Per::kDay, {}}));
-    std::vector<KeyIndex> more;
-    for (int i = 0; i < 3; ++i) {
-        more.push_back(
-            one.keys->add(limited("b" + std::to_string(i), {9, KeyQuota::Per::kDay, {}})));
-    }
-    for (int i = 0; i < 3; ++i) {
-        settle(one, *pick_key(one));
-    }
-    for (int i = 0; i < 4; ++i) {
-        EXPECT_EQ(pick_key(other), a);
-    }
-    for (const KeyIndex key : more) {
-        EXPECT_LE(health(one, key).used, 1);
-        EXPECT_EQ(health(one, key).in_flight, 0u);
-    }
-    EXPECT_TRUE(replicas.lines().contains("key_of_another_replica"));
-    // From when it has it too, it may use it.
-    for (const KeyIndex key : more) {
-        const KeyIndex mine = other.keys->add(
-            limited("b" + std::to_string(key - more[0]), {9, KeyQuota::Per::kDay, {}}));
-        EXPECT_EQ(pick_key(other, {a}), mine);
-    }
-}
-
-// What an operator changed at one replica holds for all as soon as that one knows of it.
-TEST_F(SharedKeysTest, AKeyThatIsDisabledOrRemovedAnywhereIsNotPicked) {
-    const KeyIndex a = add(rules("a"));
-    const KeyIndex b = add(rules("b"));
-    ASSERT_EQ(pick_key(one), a);
-    ASSERT_EQ(pick_key(other), b);
-    settle(one, a);
-    settle(other, b);
-    KeyRules off = rules("a");
-    off.state = KeyState::kDisabled;
-    one.keys->change(a, off);
-    refresh(one);
-    EXPECT_EQ(pick_key(other), b);
-    settle(other, b);
-    one.keys->remove(b);
-    refresh(one);
-    EXPECT_EQ(why_none(other), NoKey::Why::kDisabled);
-}
-
 // One round trip a pick, and one a settlement; and what Redis does for it is the same among 16,000
 // keys as among 16.
 TEST_F(SharedKeysTest, APickIsOneScriptWhateverTheNumberOfKeys) {
