@@ -31,6 +31,7 @@ Access& gateway() {
         [] {
             AccessConfig config;
             config.allowed_hosts = {std::string(kAllowedHost)};
+            config.anonymous = Anonymous::kAll;
             config.cors_origins = {std::string(kListedOrigin)};
             return config;
         }(),

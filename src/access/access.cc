@@ -98,16 +98,16 @@ struct Policy {
     }
 };
 
-Scopes anonymous_scopes(Anonymous anonymous, bool any_token) {
+// `administers`: whether administration may be open at all for this request.
+Scopes anonymous_scopes(Anonymous anonymous, bool administers) {
     switch (anonymous) {
         case Anonymous::kNone:
             return {};
         case Anonymous::kSearch:
             return {Scope::kSearch};
         case Anonymous::kAll:
-            // Whoever made a token meant to close something: administration at the least.
-            return any_token ? Scopes{Scope::kSearch, Scope::kStatus}
-                             : Scopes{Scope::kSearch, Scope::kStatus, Scope::kAdmin};
+            return administers ? Scopes{Scope::kSearch, Scope::kStatus, Scope::kAdmin}
+                               : Scopes{Scope::kSearch, Scope::kStatus};
     }
     SLUICE_ASSERT(false && "an Anonymous outside its enumeration");
 }
@@ -125,6 +125,15 @@ std::string explain_missing_token(Scope needed, Anonymous anonymous) {
 }
 
 }  // namespace
+
+bool is_reached_from_elsewhere(const AccessConfig& config, bool loopback_only) {
+    return !loopback_only || !config.trusted_proxies.empty() || !config.allowed_hosts.empty();
+}
+
+Anonymous anonymous_in_force(const AccessConfig& config, bool loopback_only) {
+    return config.anonymous.value_or(
+        is_reached_from_elsewhere(config, loopback_only) ? Anonymous::kNone : Anonymous::kAll);
+}
 
 Payer payer_of(Caller caller) {
     Payer payer;
@@ -157,8 +166,7 @@ struct Access::Impl {
     std::shared_ptr<const Policy> make_policy(AccessConfig config) const {
         std::vector<std::string> hosts = listen_hosts;
         hosts.insert(hosts.end(), config.allowed_hosts.begin(), config.allowed_hosts.end());
-        const Anonymous anonymous =
-            config.anonymous.value_or(loopback_only ? Anonymous::kAll : Anonymous::kNone);
+        const Anonymous anonymous = anonymous_in_force(config, loopback_only);
         return std::make_shared<const Policy>(
             Policy{std::move(config), anonymous, HostList(hosts)});
     }
@@ -229,7 +237,10 @@ Result<Access::Impl::Identity> Access::Impl::by_token(const Policy& current,
 Result<Access::Impl::Identity> Access::Impl::anonymously(const Policy& current,
                                                          const Credentials& credentials,
                                                          Scope needed) const {
-    const Scopes scopes = anonymous_scopes(current.anonymous, tokens.any_active());
+    // Whoever made a token meant to close something: administration at the least. And who came
+    // through a proxy is not known to sit at this machine, though the connection begins there.
+    const Scopes scopes = anonymous_scopes(
+        current.anonymous, !credentials.forwarded && !tokens.any_active());
     if (!scopes.allows(needed)) {
         return refuse(Refusal::kNoToken, Code::kUnauthenticated,
                       explain_missing_token(needed, current.anonymous));
@@ -313,6 +324,7 @@ Credentials Access::credentials_of(const io::HttpRequest& request) const {
     }
     credentials.client =
         impl_->policy.get()->config.trusted_proxies.client_of(request.peer, request.headers);
+    credentials.forwarded = io::is_forwarded(request.headers);
     credentials.over_unix_socket = request.over_unix_socket;
     return credentials;
 }

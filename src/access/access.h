@@ -23,7 +23,7 @@ namespace sluice::access {
 enum class Anonymous : unsigned char { kNone, kSearch, kAll };
 
 struct AccessConfig {
-    std::optional<Anonymous> anonymous = {};      // nothing: all on loopback, none elsewhere
+    std::optional<Anonymous> anonymous = {};      // nothing: anonymous_in_force() decides
     std::vector<std::string> allowed_hosts = {};  // besides loopback names and the listen addresses
     std::vector<std::string> cors_origins = {};
     io::TrustedProxies trusted_proxies = {};
@@ -33,6 +33,14 @@ struct AccessConfig {
     static AccessConfig read(ConfigReader& in);  // reads from "auth", "server" and "limits"
 };
 
+// Whether the settings say that others than programs of this machine reach the gateway: by a
+// listener of its own (`loopback_only` is false), or by a proxy in front of it.
+bool is_reached_from_elsewhere(const AccessConfig& config, bool loopback_only);
+
+// What is open without a token: as set, else everything where nobody else reaches the gateway, and
+// nothing where somebody does.
+Anonymous anonymous_in_force(const AccessConfig& config, bool loopback_only);
+
 // What a request says about its sender. Made by credentials_of(); views live as long as the
 // request.
 struct Credentials {
@@ -41,6 +49,7 @@ struct Credentials {
     std::string_view host;          // Host header
     std::string_view origin;        // Origin header, or empty
     std::string_view fetch_site;    // Sec-Fetch-Site header, or empty
+    bool forwarded = false;         // a proxy handed it on, by its headers
     bool over_unix_socket = false;  // the admin socket: full rights by file permission
 };
 

@@ -14,7 +14,8 @@ constexpr std::size_t kMaxListed = 256;  // allowed hosts, and as many origins
 void read_anonymous(ConfigReader auth, AccessConfig& config) {
     auth.choice({.key = "anonymous",
                  .help = "what is open without a token; auto is all while every listener is on "
-                         "loopback, else none",
+                         "loopback and no trusted_proxy_cidrs or allowed_hosts name a proxy in "
+                         "front, else none",
                  .needs_restart = false},
                 config.anonymous,
                 {{"auto", std::nullopt},

@@ -86,6 +86,23 @@ Error unusable(std::string_view setting, const Error& reason) {
 
 }  // namespace
 
+bool is_reached_from_elsewhere(const Config& config) {
+    return access::is_reached_from_elsewhere(config.access, all_loopback(config.server.listen));
+}
+
+std::string warn_of_strangers(const Config& config) {
+    const bool loopback_only = all_loopback(config.server.listen);
+    if (!is_reached_from_elsewhere(config) ||
+        access::anonymous_in_force(config.access, loopback_only) != access::Anonymous::kAll) {
+        return {};
+    }
+    return std::string("auth.anonymous is all, and ") +
+           (loopback_only ? "server.trusted_proxy_cidrs or server.allowed_hosts name a proxy in front"
+                          : "a listener is not on loopback") +
+           ": everybody who gets that far searches at your cost and reads the status, without a "
+           "token; leave it at auto, or set none or search";
+}
+
 std::string admin_socket_path(const std::string& data_dir) {
     return data_dir + "/sluice.sock";
 }
@@ -437,7 +454,9 @@ Status Gateway::start() {
     TRY_STATUS(parts.on_control(parts.token_watch->refresh()));
     TRY_STATUS(parts.on_control(parts.budgets->load()));
     TRY_STATUS(parts.load_keys());
-    if (!all_loopback(parts.config.server.listen)) {
+    // Once it is certain that somebody will be there to read the token.
+    TRY_STATUS(parts.server->bind());
+    if (is_reached_from_elsewhere(parts.config)) {
         TRY(parts.first_token, parts.on_control(access::ensure_admin_token(*parts.token_store)));
         TRY_STATUS(parts.on_control(parts.token_watch->refresh()));
     }

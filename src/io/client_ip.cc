@@ -2,6 +2,8 @@
 
 #include "base/text.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +16,10 @@ namespace {
 
 constexpr std::size_t kMaxEntries = 32;  // that are walked; the next one stops the walk
 constexpr std::string_view kForwardedFor = "x-forwarded-for";
+// What a proxy adds, in small letters.
+constexpr std::array<std::string_view, 6> kForwardingHeaders = {
+    kForwardedFor, "forwarded", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via",
+};
 
 std::string_view trim_blanks(std::string_view text) {
     constexpr std::string_view kBlanks = " \t";
@@ -164,6 +170,16 @@ Address TrustedProxies::client_of(const Address& peer, std::span<const HeaderFie
         }
     }
     return last_good;
+}
+
+bool is_forwarded(std::span<const HeaderField> headers) {
+    return std::any_of(headers.begin(), headers.end(), [](const HeaderField& field) {
+        return std::any_of(kForwardingHeaders.begin(), kForwardingHeaders.end(),
+                           [&field](std::string_view name) {
+                               return field.name.size() == name.size() &&
+                                      equals_ignoring_case(field.name, name);
+                           });
+    });
 }
 
 std::string bucket_of(const Address& client, unsigned ipv6_prefix_bits) {

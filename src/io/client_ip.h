@@ -21,6 +21,7 @@ class TrustedProxies {
     static TrustedProxies read(ConfigReader& in);
 
     bool trusts(const Address& address) const;
+    bool empty() const { return networks_.empty(); }
 
     // The client behind `peer`. X-Forwarded-For counts only when the peer is trusted: all its lines
     // are joined in order and walked from the right to the first address that is not trusted. An
@@ -30,6 +31,9 @@ class TrustedProxies {
  private:
     std::vector<Network> networks_;
 };
+
+// Whether a proxy said something of itself or of who is behind it, whoever sent it.
+bool is_forwarded(std::span<const HeaderField> headers);
 
 // What limits count by: an IPv4 address in full, an IPv6 address as its network,
 // "2001:db8:1:2::/64".

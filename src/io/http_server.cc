@@ -152,12 +152,20 @@ HttpServer::~HttpServer() {
     drain();
 }
 
-Status HttpServer::start() {
-    SLUICE_ASSERT(!impl_->running);
-    if (Status opened = impl_->open_all(); !opened.ok()) {
+Status HttpServer::bind() {
+    SLUICE_ASSERT(!impl_->running && impl_->threads.empty());
+    Status opened = impl_->open_all();
+    if (!opened.ok()) {
         impl_->threads.clear();
         impl_->addresses.clear();
-        return opened;
+    }
+    return opened;
+}
+
+Status HttpServer::start() {
+    SLUICE_ASSERT(!impl_->running);
+    if (impl_->threads.empty()) {
+        TRY_STATUS(bind());
     }
     impl_->running = true;
     for (const auto& thread : impl_->threads) {

@@ -59,6 +59,9 @@ class HttpServer {
     // no permission) when that can't be done; kInvalidRequest when an address can't be read or the
     // certificate can't be used.
     Status start();
+    // The first half of start(), for who has something to do that only a server that can listen
+    // needs: binds and listens, and serves nobody before start(), which then can't fail.
+    Status bind();
     // The first of the server's threads is not made but is `loop`, which somebody else runs on one
     // thread from before start() until after drain(): what is answered from that loop then costs
     // the requests that arrive there no change of threads. Before start().

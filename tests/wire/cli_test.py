@@ -224,6 +224,44 @@ def test_the_first_start_beyond_loopback_makes_an_admin_token(upstream):
         assert gateway.stop() == 0
 
 
+PROXIED = [("server.trusted_proxy_cidrs", '["127.0.0.0/8"]'), ("server.allowed_hosts", '["search.example"]')]
+
+
+@pytest.mark.parametrize("setting, value", PROXIED)
+def test_a_proxy_in_front_of_loopback_opens_nothing_without_a_token(upstream, setting, value):
+    section, key = setting.split(".")
+    gateway = Sluice(upstream, settings=f"[{section}]\n{key} = {value}\n")
+    try:
+        token = gateway.wait_for_line(r"^\s+(slc_\S+)")[1]
+        through = {"X-Forwarded-For": "203.0.113.7"}
+        for method, path in (("GET", "/v1/keys"), ("DELETE", "/v1/keys/x"), ("GET", "/v1/usage"), ("GET", "/metrics"),
+                             ("GET", "/v1/search?q=a")):
+            assert call(gateway.address, method, path, through, host="search.example").status == 401, path
+            assert call(gateway.address, method, path).status == 401, path
+        assert gateway.get("/v1/keys", {**through, "Authorization": f"Bearer {token}"}).status == 200
+        assert "need a token" in gateway.command("doctor").stdout
+        assert gateway.command("keys", "list").returncode == 0, "the socket needs none"
+    finally:
+        assert gateway.stop() == 0
+
+
+def test_who_opens_everything_to_a_proxy_is_warned_and_administers_by_token_only(upstream):
+    gateway = Sluice(upstream, settings='[auth]\nanonymous = "all"\n[server]\ntrusted_proxy_cidrs = ["127.0.0.0/8"]\n')
+    try:
+        gateway.wait_for_line("auth.anonymous is all")
+        assert gateway.get("/v1/search?q=a").status == 200
+        assert gateway.get("/v1/keys", {"X-Forwarded-For": "203.0.113.7"}).status == 401
+        assert "auth.anonymous is all" in gateway.command("doctor").stdout
+    finally:
+        assert gateway.stop() == 0
+
+
+def test_a_start_that_can_not_listen_makes_no_admin_token(tmp_path):
+    failed = run("serve", "--listen", "192.0.2.1:0", "--data-dir", tmp_path)
+    assert failed.returncode == 1 and "192.0.2.1" in failed.stderr
+    assert json.loads(run("tokens", "list", "--json", "--data-dir", tmp_path).stdout)["tokens"] == []
+
+
 def test_sigterm_finishes_what_is_under_way(upstream):
     gateway = Sluice(upstream)
     upstream.control("serper", fixture="ok", delay_ms=400)

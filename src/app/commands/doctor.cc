@@ -114,6 +114,19 @@ Check check_keys(const Config& config, const Environment& environment) {
             std::to_string(kept) + " kept, " + std::to_string(named) + " in this environment"};
 }
 
+Check check_strangers(const Config& config) {
+    const std::string warning = warn_of_strangers(config);
+    if (!warning.empty()) {
+        return {"access", Finding::kHint, warning};
+    }
+    if (is_reached_from_elsewhere(config)) {
+        return {"access", Finding::kGood, "others than programs of this machine need a token"};
+    }
+    return {"access", Finding::kGood,
+            "this machine only; with a reverse proxy in front name it in "
+            "server.trusted_proxy_cidrs, so that callers need a token"};
+}
+
 Check check_file_limit(std::size_t max_connections) {
     const std::size_t limit = descriptor_limit();
     const std::size_t room = connections_within(limit);
@@ -254,6 +267,7 @@ std::vector<Check> examine(const ConfigOptions& options, const Environment& envi
     const Config& config = loaded.config;
     checks.push_back(
         {"configuration", Finding::kGood, loaded.file.empty() ? "defaults" : loaded.file});
+    checks.push_back(check_strangers(config));
     checks.push_back(check_data_dir(config.data_dir));
     if (checks.back().finding != Finding::kBad) {
         checks.push_back(check_tokens(config.data_dir));

@@ -66,12 +66,12 @@ void tell(std::string_view text) {
 // How a person on this machine tries the gateway, as it is set up.
 std::string example_call(const Gateway& gateway, const LoadedConfig& loaded) {
     std::string address = gateway.addresses().front();
-    const bool loopback = address.starts_with("127.") || address.starts_with("[::1]");
+    const bool open = !is_reached_from_elsewhere(loaded.config);
     if (address.starts_with("0.0.0.0:")) {
         address.replace(0, 7, "127.0.0.1");
     }
     const bool tls = !loaded.config.server.tls_certificate_file.empty();
-    return "curl " + std::string(loopback ? "" : "-H 'Authorization: Bearer TOKEN' ") +
+    return "curl " + std::string(open ? "" : "-H 'Authorization: Bearer TOKEN' ") +
            (tls ? "'https://" : "'http://") + address + "/v1/search?q=hello'";
 }
 
@@ -81,8 +81,11 @@ void announce(Gateway& gateway, const LoadedConfig& loaded) {
         text += "sluice " + std::string(kVersion) + " listens on " + address + "\n";
     }
     if (auto token = gateway.first_admin_token()) {
-        text += "first start beyond loopback: this admin token is shown once and kept nowhere\n  " +
+        text += "first start that others than this machine reach: this admin token is shown once and kept nowhere\n  " +
                 std::string(token->reveal()) + "\n";
+    }
+    if (const std::string warning = warn_of_strangers(loaded.config); !warning.empty()) {
+        text += warning + "\n";
     }
     if (gateway.key_count() == 0) {
         text +=

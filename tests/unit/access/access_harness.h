@@ -21,6 +21,9 @@ enum class Setup {
     kLoopbackTokens,  // the same with tokens
     kLoopbackNone,    // auth.anonymous = "none"
     kLoopbackSearch,  // auth.anonymous = "search"
+    kLoopbackAll,     // fresh, auth.anonymous = "all", a name besides those of loopback
+    kNamed,           // fresh, and a name besides those of loopback
+    kProxied,         // fresh, with a proxy in front that is trusted
     kLan,             // tokens, nothing set
     kLanSearch,       // tokens, auth.anonymous = "search"
     kLanAll,          // tokens, auth.anonymous = "all"
@@ -31,18 +34,28 @@ inline bool is_lan(Setup setup) {
     return setup >= Setup::kLan;
 }
 inline bool has_tokens(Setup setup) {
-    return setup != Setup::kLoopback && setup != Setup::kLanAllFresh;
+    return setup != Setup::kLoopback && setup != Setup::kLoopbackAll && setup != Setup::kNamed &&
+           setup != Setup::kProxied && setup != Setup::kLanAllFresh;
 }
 
 inline AccessConfig config_of(Setup setup) {
     AccessConfig config;
-    config.allowed_hosts = {"search.example"};
     config.cors_origins = {"https://app.example"};
     const auto choose = [&config](Anonymous anonymous) { config.anonymous = anonymous; };
     switch (setup) {
         case Setup::kLoopback:
         case Setup::kLoopbackTokens:
         case Setup::kLan:
+            break;
+        case Setup::kNamed:
+            config.allowed_hosts = {"search.example"};
+            break;
+        case Setup::kProxied:
+            config.trusted_proxies = io::TrustedProxies({io::Network::parse("127.0.0.0/8").value()});
+            break;
+        case Setup::kLoopbackAll:
+            config.allowed_hosts = {"search.example"};
+            choose(Anonymous::kAll);
             break;
         case Setup::kLoopbackNone:
             choose(Anonymous::kNone);

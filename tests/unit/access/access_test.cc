@@ -181,6 +181,12 @@ TEST(Access, RequestsAreRead) {
     EXPECT_EQ(credentials.fetch_site, "cross-site");
     EXPECT_EQ(credentials.client, io::Address::parse("198.51.100.1"));
     EXPECT_FALSE(credentials.over_unix_socket);
+    EXPECT_TRUE(credentials.forwarded);
+    EXPECT_FALSE(read(gateway, {{"host", "localhost"}}, "127.0.0.1").forwarded);
+    for (const char* name : {"X-Forwarded-For", "Forwarded", "X-Forwarded-Host",
+                             "X-Forwarded-Proto", "X-Real-IP", "Via"}) {
+        EXPECT_TRUE(read(gateway, {{name, "x"}}, "192.0.2.1").forwarded) << name;
+    }
     const Credentials direct = read(gateway, {{"X-Forwarded-For", "198.51.100.1"}}, "192.0.2.1");
     EXPECT_EQ(direct.client, io::Address::parse("192.0.2.1"));
 

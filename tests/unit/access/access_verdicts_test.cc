@@ -22,6 +22,7 @@ struct Row {
     std::optional<Code> refused = {};
     std::string_view hint = {};  // what the message must tell
     bool unix_socket = false;
+    bool forwarded = false;
 };
 
 constexpr Code k401 = Code::kUnauthenticated;
@@ -69,6 +70,37 @@ const std::vector<Row>& rows() {
         {.what = "lan, all open: status", .setup = kLanAll, .needed = kStatus},
         {.what = "lan, all open: admin", .setup = kLanAll, .needed = kAdmin, .refused = k401},
         {.what = "lan, all open, no tokens: admin", .setup = kLanAllFresh, .needed = kAdmin},
+
+        // A proxy in front: what arrives from loopback may come from anywhere.
+        {.what = "a proxy is trusted: search", .setup = kProxied, .refused = k401},
+        {.what = "a proxy is trusted: status",
+         .setup = kProxied,
+         .needed = kStatus,
+         .refused = k401},
+        {.what = "a proxy is trusted: admin",
+         .setup = kProxied,
+         .needed = kAdmin,
+         .refused = k401},
+        {.what = "a name of its own: search", .setup = kNamed, .refused = k401},
+        {.what = "a name of its own: admin", .setup = kNamed, .needed = kAdmin, .refused = k401},
+        {.what = "forwarded: search", .setup = kLoopback, .forwarded = true},
+        {.what = "forwarded: status", .setup = kLoopback, .needed = kStatus, .forwarded = true},
+        {.what = "forwarded: admin",
+         .setup = kLoopback,
+         .needed = kAdmin,
+         .refused = k401,
+         .hint = "administration",
+         .forwarded = true},
+        {.what = "forwarded, all open: admin",
+         .setup = kLoopbackAll,
+         .needed = kAdmin,
+         .refused = k401,
+         .forwarded = true},
+        {.what = "forwarded, with a token",
+         .setup = kLan,
+         .needed = kAdmin,
+         .token = "admin",
+         .forwarded = true},
 
         // Tokens and their scopes.
         {.what = "search token searches", .setup = kLan, .token = "search"},
@@ -119,8 +151,8 @@ const std::vector<Row>& rows() {
         {.what = "below localhost", .setup = kLoopback, .host = "sluice.localhost:8080"},
         {.what = "127.0.0.1", .setup = kLoopback, .host = "127.0.0.1:9999"},
         {.what = "::1", .setup = kLoopback, .host = "[::1]:8080"},
-        {.what = "an allowed host", .setup = kLoopback, .host = "search.example"},
-        {.what = "an allowed host, any port", .setup = kLoopback, .host = "Search.Example:8443"},
+        {.what = "an allowed host", .setup = kLoopbackAll, .host = "search.example"},
+        {.what = "an allowed host, any port", .setup = kLoopbackAll, .host = "Search.Example:8443"},
         {.what = "a listen address", .setup = kLanSearch, .host = "10.0.0.5:8080"},
         {.what = "another address",
          .setup = kLanSearch,
@@ -138,11 +170,11 @@ const std::vector<Row>& rows() {
          .host = "evil.example:8080",
          .refused = kForeign},
         {.what = "an allowed host as a prefix",
-         .setup = kLoopback,
+         .setup = kLoopbackAll,
          .host = "search.example.evil.example",
          .refused = kForeign},
         {.what = "an allowed host as a suffix",
-         .setup = kLoopback,
+         .setup = kLoopbackAll,
          .host = "x.search.example",
          .refused = kForeign},
         {.what = "localhost as a prefix",
@@ -178,7 +210,7 @@ const std::vector<Row>& rows() {
          .origin = "http://localhost:8080"},
         {.what = "typed into the address bar", .setup = kLoopback, .site = "none"},
         {.what = "a page behind a TLS proxy",
-         .setup = kLoopback,
+         .setup = kLoopbackAll,
          .host = "search.example",
          .origin = "https://search.example",
          .site = "same-origin"},
@@ -269,6 +301,7 @@ Credentials credentials_of(const Row& row, std::string_view token) {
     credentials.origin = row.origin;
     credentials.fetch_site = row.site;
     credentials.over_unix_socket = row.unix_socket;
+    credentials.forwarded = row.forwarded;
     return credentials;
 }
 
