@@ -89,6 +89,26 @@ void add_faults(LoadedConfig& loaded, const Environment& environment) {
     }
 }
 
+constexpr std::string_view kVariablePrefix = "env:";
+
+// Whether the setting says where the secrets key is. Otherwise it is likely to be the key, which no
+// message repeats: that has no dot, and where it is base64 with a slash it ends in "=".
+bool names_a_place(std::string_view text) {
+    return text.empty() || text.starts_with(kVariablePrefix) ||
+           (text.find_first_of("./") != std::string_view::npos && !text.ends_with('='));
+}
+
+void hide_secrets_key(LoadedConfig& loaded) {
+    if (names_a_place(loaded.config.secrets.key)) {
+        return;
+    }
+    for (EffectiveSetting& setting : loaded.settings) {
+        if (setting.path == "secrets.key") {
+            setting.value = "\"(not shown)\"";
+        }
+    }
+}
+
 }  // namespace
 
 SecretsConfig SecretsConfig::read(ConfigReader in) {
@@ -97,8 +117,12 @@ SecretsConfig SecretsConfig::read(ConfigReader in) {
              "what provider keys are encrypted with: a file, or env:NAME; empty: secrets.key "
              "in the data directory, made at the first start"},
             c.key);
-    if (c.key == "env:") {
+    if (c.key == kVariablePrefix) {
         in.fail("key", "expected the name of a variable after env:");
+    } else if (!names_a_place(c.key)) {
+        in.fail("key",
+                "expected the path of a file, ./NAME for one in this folder, or env:NAME; the key "
+                "itself belongs into the file");
     }
     return c;
 }
@@ -164,6 +188,7 @@ LoadedConfig load_config(const ConfigSources& sources, const Environment& enviro
     loaded.errors.insert(loaded.errors.end(), layers.errors().begin(), layers.errors().end());
     add_faults(loaded, environment);
     loaded.settings = layers.settings();
+    hide_secrets_key(loaded);
     return loaded;
 }
 

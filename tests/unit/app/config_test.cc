@@ -165,6 +165,27 @@ TEST(ConfigTest, AccountsAndBoundsAreChecked) {
     EXPECT_EQ(loaded.config.web.provider("exa").max_kept, std::chrono::hours(1));
 }
 
+// The key itself in place of its file is a mistake, and no part of what is told repeats it.
+TEST(ConfigTest, ASecretsKeyIsNotShown) {
+    const std::string hex(64, 'a');
+    for (const std::string& key :
+         {std::string("MARKERKEYMARKERKEY"), hex, std::string("q83vEjRW/niQq83vEjRWeJCrze8SNFZ4kKvN7xI0Vng=")}) {
+        ConfigSources sources;
+        sources.overrides = {{"secrets.key", key, "--set"}};
+        const LoadedConfig loaded = load_config(sources, FakeEnvironment());
+        EXPECT_THAT(format_errors(loaded.errors),
+                    AllOf(HasSubstr("secrets.key"), HasSubstr("env:NAME"), Not(HasSubstr(key))));
+        EXPECT_THAT(setting(loaded, "secrets.key").value, Not(HasSubstr(key)));
+    }
+    for (const char* place : {"env:KEY", "/etc/sluice/key", "./key", "secrets.key"}) {
+        ConfigSources sources;
+        sources.overrides = {{"secrets.key", place, "--set"}};
+        const LoadedConfig loaded = load_config(sources, FakeEnvironment());
+        EXPECT_EQ(format_errors(loaded.errors), "");
+        EXPECT_THAT(setting(loaded, "secrets.key").value, HasSubstr(place));
+    }
+}
+
 // Every provider that the design names may stand in a route before it is built.
 TEST(ConfigTest, RoutesMayNameWhatIsNotBuilt) {
     FakeEnvironment environment;
