@@ -49,7 +49,7 @@ Task<CallResult> ProviderCall::run(Candidate candidate, const WebConfig& config,
     bool waited = false;
     if (turn->at() > begun) {
         if (!has_key_by(turn->at(), state.index(), terms, tried_keys)) {
-            co_return passed_over(state, skip_for_key(keys_.why_none(state.index())));
+            co_return no_key(state, keys_.why_none(state.index()));
         }
         waited = true;
         state.count_wait_for_turn();
@@ -63,7 +63,7 @@ Task<CallResult> ProviderCall::run(Candidate candidate, const WebConfig& config,
     }
     LeaseResult& leased = std::get<LeaseResult>(start);
     if (const auto* none = std::get_if<NoKey>(&leased)) {
-        co_return passed_over(state, skip_for_key(*none));
+        co_return no_key(state, *none);
     }
     KeyLease lease = std::get<KeyLease>(std::move(leased));
     Millis wait{};
@@ -116,6 +116,14 @@ bool ProviderCall::may_be_asked(const ProviderState& state) {
 
 std::optional<Instant> ProviderCall::key_back_at(ProviderIndex provider) {
     return keys_.back_at(provider);
+}
+
+bool ProviderCall::has_only_refused_keys(ProviderIndex provider) {
+    return keys_.counts_of(provider).all_refused();
+}
+
+CallResult ProviderCall::no_key(ProviderState& state, const NoKey& none) {
+    return passed_over(state, skip_for_key(none, keys_.counts_of(state.index())));
 }
 
 CallResult ProviderCall::no_engine(ProviderState& state, KeyLease lease) {

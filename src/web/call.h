@@ -49,12 +49,15 @@ class ProviderCall {
 
     // When the first resting key of `provider` may be used again; nothing when none rests.
     std::optional<Instant> key_back_at(ProviderIndex provider);
+    // Whether those that rest do so since `provider` refused them, and none is left.
+    bool has_only_refused_keys(ProviderIndex provider);
 
  private:
     // What a lease that is not there at once ends with: a key that another process gives, or the
     // first of the resting ones, where it is worth waiting for.
     Task<LeaseResult> lease_later(LeaseStart start, ProviderState& state, CallTerms terms,
                                   const std::vector<KeyIndex>& tried_keys);
+    CallResult no_key(ProviderState& state, const NoKey& none);
     CallResult no_turn(Candidate candidate);
     CallResult no_engine(ProviderState& state, KeyLease lease);
     std::optional<Instant> key_soon(ProviderIndex provider, const CallTerms& terms,

@@ -83,7 +83,7 @@ struct Explainer {
         }
         auto key = in.keys.peek(state.index(), {});
         if (const auto* none = std::get_if<NoKey>(&key)) {
-            return skip_for_key(*none);
+            return skip_for_key(*none, in.keys.counts_of(state.index()));
         }
         outlook.key_id = std::get<std::string>(std::move(key));
         const std::optional<ProviderKey> key_used = in.keys.secret_of(outlook.key_id);

@@ -32,13 +32,30 @@ bool found_no_turn(const Attempt& attempt) {
     return attempt.outcome == Outcome::kRateLimited && attempt.blame == Blame::kGateway;
 }
 
-// "serper: auth_failed, tavily: every key is resting". A skip is told in its own words.
+// A skip is told in its own words, and what kept a call from reaching the provider in ours beside
+// the outcome; what a provider says stays in the trace.
+std::string reason_of(const Attempt& attempt) {
+    if (!was_sent(attempt) && !attempt.detail.empty()) {
+        return attempt.detail;
+    }
+    std::string reason(to_string(attempt.outcome));
+    if (attempt.outcome == Outcome::kConnectError && !attempt.detail.empty()) {
+        reason.append(": ").append(attempt.detail);
+    }
+    return reason;
+}
+
+// "serper: auth_failed, tavily: every key is resting". The same twice in a row is told once.
 std::string names_and_reasons(const std::vector<Attempt>& trail) {
     std::string text;
+    std::string last;
     for (const Attempt& attempt : trail) {
-        const bool skipped = !was_sent(attempt) && !attempt.detail.empty();
-        text.append(text.empty() ? "" : ", ").append(attempt.provider).append(": ");
-        text.append(skipped ? std::string_view(attempt.detail) : to_string(attempt.outcome));
+        std::string entry = attempt.provider + ": " + reason_of(attempt);
+        if (entry == last) {
+            continue;
+        }
+        text.append(text.empty() ? "" : ", ").append(entry);
+        last = std::move(entry);
     }
     return text;
 }
@@ -142,14 +159,19 @@ std::optional<Millis> first_turn_in(const SearchWork& work, const std::vector<Ca
 }
 
 // Keys are what is missing: none, or none that may be used now.
-Error no_usable_key(const std::vector<Attempt>& trail, std::optional<Millis> retry_after) {
+Error no_usable_key(const SearchWork& work, const std::vector<Candidate>& route,
+                    const std::vector<Attempt>& trail) {
+    const bool waiting_helps = std::ranges::any_of(route, [&](const Candidate& candidate) {
+        const ProviderIndex provider = candidate.state->index();
+        return work.call.key_back_at(provider) && !work.call.has_only_refused_keys(provider);
+    });
     std::string message = "no provider of the route has a usable key (" + names_and_reasons(trail) +
                           "); add a good one with `sluice keys add`, or set " + key_variables() +
                           " and start again";
-    if (retry_after) {
+    if (waiting_helps) {
         message += ", or wait until one that rests is back";
     }
-    return {Code::kNoUsableKey, Blame::kKey, std::move(message), retry_after};
+    return {Code::kNoUsableKey, Blame::kKey, std::move(message), first_key_back_in(work, route)};
 }
 
 Error nobody_is_enabled() {
@@ -168,8 +190,12 @@ Error nobody_can(const Attempt& first) {
             {}};
 }
 
+// Ours when no call reached a provider that was at fault: the proxy, or what recordings lack.
 Error all_failed(const std::vector<Attempt>& trail) {
-    return {Code::kUpstreamFailed, Blame::kProvider,
+    const bool is_ours = !any_of(trail, [](const Attempt& attempt) {
+        return is_providers_fault(attempt) && attempt.blame != Blame::kGateway;
+    });
+    return {Code::kUpstreamFailed, is_ours ? Blame::kGateway : Blame::kProvider,
             "every provider failed (" + names_and_reasons(trail) + ")", kRetryAfterFailure};
 }
 
@@ -250,7 +276,7 @@ Error nobody_answered(const SearchWork& work, const std::vector<Candidate>& rout
     if (any_of(trail, was_given_up)) {
         return deadline_passed(time_given(work), trail);
     }
-    return no_usable_key(trail, first_key_back_in(work, route));
+    return no_usable_key(work, route, trail);
 }
 
 Error deadline_passed(Duration given, const std::vector<Attempt>& trail) {

@@ -104,6 +104,8 @@ struct KeyCounts {
     std::uint32_t active() const {
         return available + cooling + exhausted + quarantined + saturated;
     }
+    // Whether waiting helps nobody: the provider refused each one that is not disabled.
+    bool all_refused() const { return quarantined > 0 && quarantined == active(); }
     bool operator==(const KeyCounts&) const = default;
 };
 

@@ -50,6 +50,14 @@ Skip skip_for_key(const NoKey& none) {
     return skip;
 }
 
+Skip skip_for_key(const NoKey& none, const KeyCounts& counts) {
+    Skip skip = skip_for_key(none);
+    if (none.why == NoKey::Why::kResting && counts.all_refused()) {
+        skip.detail = "every key was refused, see `sluice keys list`";
+    }
+    return skip;
+}
+
 Skip skip_for_time() {
     return {Outcome::kCancelled, "no time was left to write down what the call uses up", {}};
 }

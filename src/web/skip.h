@@ -32,6 +32,8 @@ Skip skip_for_rest(const ProviderState& state, const Clock& clock);
 // Its rate of calls leaves no turn in time.
 Skip skip_for_rate(const ProviderState& state, const RateLimit& limit, const Clock& clock);
 Skip skip_for_key(const NoKey& none);
+// The same with what is known of the provider's keys: whether they rest since they were refused.
+Skip skip_for_key(const NoKey& none, const KeyCounts& counts);
 // Its time was over before what it uses up was written down.
 Skip skip_for_time();
 // Nobody waits for the answer any more.

@@ -67,6 +67,40 @@ const std::vector<Mode>& modes() {
                  [](const io::ClientRequest&) { return test::status_answer(401); });
          },
          Code::kNoUsableKey, Blame::kKey, "auth_failed", true},
+        {"every key was refused",
+         [](WebHarness& h) {
+             add_keys(h);
+             h.http.set_responder(
+                 [](const io::ClientRequest&) { return test::status_answer(401); });
+             search_times(h, 1);
+         },
+         Code::kNoUsableKey, Blame::kKey,
+         "serper: every key was refused, see `sluice keys list`, tavily: every key was refused",
+         true},
+        {"no name server",
+         [](WebHarness& h) {
+             add_keys(h);
+             h.http.set_responder([](const io::ClientRequest&) {
+                 FakeAnswer answer;
+                 answer.error = Error{
+                     Code::kUnavailable, Blame::kProvider, "the name could not be resolved", {}};
+                 return answer;
+             });
+         },
+         Code::kUpstreamFailed, Blame::kProvider,
+         "serper: connect_error: the name could not be resolved", true},
+        {"nothing recorded",
+         [](WebHarness& h) {
+             add_keys(h);
+             h.http.set_responder([](const io::ClientRequest&) {
+                 FakeAnswer answer;
+                 answer.error = Error{
+                     Code::kUnavailable, Blame::kGateway, "no recording answers this request", {}};
+                 return answer;
+             });
+         },
+         Code::kUpstreamFailed, Blame::kGateway,
+         "tavily: connect_error: no recording answers this request", true},
         {"all circuits open",
          [](WebHarness& h) {
              add_keys(h);

@@ -93,7 +93,7 @@ TEST_F(ExplainTest, TellsWhyAProviderWouldBePassedOver) {
     h.rest_key("tavily", KeyStatus::kQuarantined, 900s);
     const ProviderOutlook no_key = explain(ask()).route[1];
     EXPECT_EQ(no_key.outcome, Outcome::kSkippedNoKey);
-    EXPECT_EQ(no_key.passed_over, "every key is resting");
+    EXPECT_EQ(no_key.passed_over, "every key was refused, see `sluice keys list`");
     EXPECT_TRUE(no_key.key_id.empty());
 
     h.http.set_responder([](const io::ClientRequest&) { return test::status_answer(503); });
