@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 import shlex
+import shutil
 import stat
 import subprocess
 
@@ -37,6 +38,17 @@ def package(tmp_path_factory):
     run("cpack", "--config", BUILD / "CPackConfig.cmake", "-G", "DEB", "-B", folder)
     (built,) = folder.glob("*.deb")
     return built
+
+
+def test_no_package_without_its_dependencies(tmp_path):
+    """As on a machine that has what building needs, and no dpkg-dev."""
+    cpack = shutil.which("cpack")
+    failed = subprocess.run([cpack, "--config", BUILD / "CPackConfig.cmake", "-G", "DEB", "-B", tmp_path,
+                             "-D", "CMAKE_FIND_USE_CMAKE_SYSTEM_PATH=FALSE"],
+                            capture_output=True, text=True, timeout=PATIENCE_S, env={"PATH": str(tmp_path)})
+    told = " ".join(failed.stderr.split())  # CMake breaks lines
+    assert failed.returncode != 0 and "apt-get install dpkg-dev" in told, told
+    assert not list(tmp_path.glob("*.deb"))
 
 
 @pytest.fixture(scope="module")
