@@ -3,7 +3,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <system_error>
 
 extern char** environ;  // POSIX declares it nowhere
 
@@ -31,6 +33,12 @@ std::map<std::string, std::string> SystemEnvironment::all() const {
 
 Result<std::string> SystemEnvironment::read_file(const std::string& path,
                                                  std::size_t max_bytes) const {
+    // Opening a pipe would wait for somebody who writes.
+    std::error_code unknown;
+    if (std::filesystem::is_fifo(path, unknown) || std::filesystem::is_directory(path, unknown)) {
+        return Error{
+            Code::kUnavailable, Blame::kCaller, "cannot read " + path + ": it is no file", {}};
+    }
     errno = 0;
     std::ifstream file(path, std::ios::binary);
     if (!file) {

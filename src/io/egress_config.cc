@@ -1,10 +1,10 @@
 #include "io/egress_config.h"
 
 #include "base/text.h"
+#include "io/url_form.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 #include <vector>
 
@@ -27,15 +27,9 @@ std::optional<EgressPolicy> find_policy(std::string_view word) {
     return found == kPolicies.end() ? std::nullopt : std::optional(*found);
 }
 
-bool is_port(std::string_view text) {
-    std::uint16_t port = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-    return error == std::errc() && end == text.data() + text.size() && port != 0;
-}
-
 // Of a host, or of a user and a password: what else they hold stands there as %XX.
 bool is_plain(std::string_view text) {
-    return !text.empty() && std::ranges::all_of(text, [](char c) {
+    return !text.empty() && has_whole_escapes(text) && std::ranges::all_of(text, [](char c) {
         return c > 0x20 && c < 0x7F && c != '/' && c != '?' && c != '#' && c != '@' && c != '\\';
     });
 }
@@ -102,11 +96,9 @@ void read_health(ConfigReader& in, EgressConfig& c) {
                std::size_t{1}, std::size_t{100});
     in.duration({"hold_s", "how long an endpoint stays up or down at least", {}, false},
                 c.health.hold, 0ms, 1h);
-    const std::string& url = c.health_check_url;
-    const bool is_url = (url.starts_with("http://") && url.size() > 7) ||
-                        (url.starts_with("https://") && url.size() > 8);
-    if (!url.empty() && !is_url) {
-        in.fail("health_check_url", "expected a URL that begins with http:// or https://");
+    if (!c.health_check_url.empty() && !is_http_url(c.health_check_url)) {
+        in.fail("health_check_url",
+                "expected a URL that begins with http:// or https:// and can be called");
     }
 }
 

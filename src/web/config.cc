@@ -1,6 +1,7 @@
 #include "web/config.h"
 
 #include "base/text.h"
+#include "io/url_form.h"
 #include "web/key_store.h"
 #include "web/provider.h"
 
@@ -56,11 +57,6 @@ void check_route(ConfigReader& in, std::string_view key, const std::vector<std::
         }
         in.fail(key, std::move(message));
     }
-}
-
-bool is_http_url(std::string_view url) {
-    return (url.starts_with("http://") && url.size() > 7) ||
-           (url.starts_with("https://") && url.size() > 8);
 }
 
 void read_rate(ConfigReader in, RateLimit& rate) {
@@ -229,8 +225,9 @@ ProviderSettings ProviderSettings::read(ConfigReader in, const ProviderSpec& spe
     while (c.base_url.ends_with('/')) {
         c.base_url.pop_back();
     }
-    if (!is_http_url(c.base_url)) {
-        in.fail("base_url", "expected a URL that begins with http:// or https://");
+    if (!io::is_http_url(c.base_url)) {
+        in.fail("base_url",
+                "expected a URL that begins with http:// or https:// and can be called");
     } else if (c.base_url.find_first_of("?#") != std::string::npos) {
         in.fail("base_url", "expected a URL without ? and #, since paths are put behind it");
     }

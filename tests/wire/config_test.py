@@ -94,6 +94,8 @@ def test_bad_value_in_the_environment(tmp_path, setting):
     ("routing.fast", '["serpr"]', "did you mean 'serper'"), ("routing.deep", '["google"]', "unknown provider"),
     ("providers.serper.base_url", '"ftp://x"', "http://"), ("providers.tavily.base_url", '""', "http://"),
     ("providers.serper.base_url", '"https://a.example/?x=1"', "without ?"), ("providers.serper.base_url", '"https://a.example/#x"', "without ?"),
+    ("providers.serper.base_url", '"http://127.0.0.1:99999/"', "can be called"), ("providers.serper.base_url", r'"http://a\r\nX: y/"', "can be called"),
+    ("egress.health_check_url", '"http://a.example/%ZZ"', "can be called"), ("egress.endpoints.a.url", '"http://u%ZZ:p@a.example:1"', "host:port"),
     ("lanes.fast.queue_timeout_s", "20", "lanes.fast.queue_timeout_s"), ("server.tls_key_file", '"key.pem"', "server.tls_certificate_file"),
     ("data_dir", '""', "data_dir"), ("upstream.ca_file", '"/nowhere/ca.pem"', "upstream.ca_file"),
 ])
@@ -129,6 +131,24 @@ def test_every_mistake_is_told_at_once(tmp_path):
 def test_an_unknown_variable_names_the_nearest(tmp_path):
     result = run("check", env={"SLUICE__SERVER__LISTN": "x"}, cwd=tmp_path)
     assert result.returncode == 2 and "did you mean SLUICE__SERVER__LISTEN?" in result.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "serve", "doctor"])
+def test_a_pipe_or_a_folder_in_place_of_the_file_is_refused_at_once(tmp_path, command):
+    os.mkfifo(tmp_path / "pipe.toml")
+    for path in (tmp_path / "pipe.toml", tmp_path):
+        result = run(command, "--config", path)
+        assert result.returncode in (1, 2) and "it is no file" in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("command", [["check"], ["check", "--json"], ["serve"], ["doctor"], ["doctor", "--json"]])
+def test_a_secrets_key_in_place_of_its_file_is_shown_nowhere(tmp_path, command):
+    for key in ("MARKERKEYMARKERKEY", "5a" * 32):
+        path = tmp_path / "bad.toml"
+        path.write_text(f'[secrets]\nkey = "{key}"\n')
+        result = run(*command, "--config", path, cwd=tmp_path)
+        assert result.returncode in (1, 2) and "secrets.key" in result.stdout + result.stderr
+        assert key not in result.stdout + result.stderr
 
 
 def test_a_named_file_that_is_not_there(tmp_path):

@@ -168,8 +168,8 @@ TEST(ConfigTest, AccountsAndBoundsAreChecked) {
 // The key itself in place of its file is a mistake, and no part of what is told repeats it.
 TEST(ConfigTest, ASecretsKeyIsNotShown) {
     const std::string hex(64, 'a');
-    for (const std::string& key :
-         {std::string("MARKERKEYMARKERKEY"), hex, std::string("q83vEjRW/niQq83vEjRWeJCrze8SNFZ4kKvN7xI0Vng=")}) {
+    for (const std::string& key : {std::string("MARKERKEYMARKERKEY"), hex,
+                                   std::string("q83vEjRW/niQq83vEjRWeJCrze8SNFZ4kKvN7xI0Vng=")}) {
         ConfigSources sources;
         sources.overrides = {{"secrets.key", key, "--set"}};
         const LoadedConfig loaded = load_config(sources, FakeEnvironment());
