@@ -239,8 +239,8 @@ Result<Access::Impl::Identity> Access::Impl::anonymously(const Policy& current,
                                                          Scope needed) const {
     // Whoever made a token meant to close something: administration at the least. And who came
     // through a proxy is not known to sit at this machine, though the connection begins there.
-    const Scopes scopes = anonymous_scopes(
-        current.anonymous, !credentials.forwarded && !tokens.any_active());
+    const Scopes scopes =
+        anonymous_scopes(current.anonymous, !credentials.forwarded && !tokens.any_active());
     if (!scopes.allows(needed)) {
         return refuse(Refusal::kNoToken, Code::kUnauthenticated,
                       explain_missing_token(needed, current.anonymous));

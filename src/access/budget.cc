@@ -413,6 +413,11 @@ Task<Result<Usage>> Budgets::usage(UsageQuery query) {
     return run_on(ledger_->control, report(ledger_->writer, ledger_->store, std::move(query)));
 }
 
+bool Budgets::is_shut() const {
+    return ledger_->writer.is_lost() && on_store_loss() == OnStoreLoss::kRefuse &&
+           ledger_->books.gateway().limits().any();
+}
+
 OnStoreLoss Budgets::on_store_loss() const {
     return ledger_->books.config().on_store_loss;
 }

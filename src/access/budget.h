@@ -118,6 +118,10 @@ class Budgets {
     // written down: budgets.on_store_loss.
     OnStoreLoss on_store_loss() const;
 
+    // Control loop. Whether no call is made by anybody until what it uses up can be written down
+    // again: the gateway's budget limits all of them.
+    bool is_shut() const;
+
     // Control loop: limits that hold from the next call on.
     void reconfigure(BudgetConfig config);
 

@@ -33,7 +33,6 @@
 #include "web/key_watch.h"
 #include "web/keys.h"
 #include "web/provider.h"
-#include "web/route.h"
 #include "web/search.h"
 #include "web/shared_answers.h"
 
@@ -97,8 +96,9 @@ std::string warn_of_strangers(const Config& config) {
         return {};
     }
     return std::string("auth.anonymous is all, and ") +
-           (loopback_only ? "server.trusted_proxy_cidrs or server.allowed_hosts name a proxy in front"
-                          : "a listener is not on loopback") +
+           (loopback_only
+                ? "server.trusted_proxy_cidrs or server.allowed_hosts name a proxy in front"
+                : "a listener is not on loopback") +
            ": everybody who gets that far searches at your cost and reads the status, without a "
            "token; leave it at auto, or set none or search";
 }
@@ -121,6 +121,43 @@ bool is_writable_by_others(const std::string& data_dir) {
     const fs::perms mode = fs::status(data_dir, error).permissions();
     return !error && (mode & (fs::perms::group_write | fs::perms::others_write)) != fs::perms::none;
 }
+
+namespace {
+
+// A database that SQLite would make anew: not there, or empty with nothing in the log beside it.
+bool is_blank(const std::string& database) {
+    namespace fs = std::filesystem;
+    const auto has_bytes = [](const std::string& path) {
+        std::error_code error;
+        const auto size = fs::file_size(path, error);
+        return !error && size > 0;
+    };
+    return !has_bytes(database) && !has_bytes(database + "-wal");
+}
+
+// Every start makes all three, and commands may make the others before the first one: what is blank
+// beside them was lost.
+void tell_of_new_databases(const std::string& data_dir, const obs::Log& log) {
+    const auto tell = [&log](const std::string& path, std::string_view unknown) {
+        log.warn("database_new", {{"path", path},
+                                  {"unknown", unknown},
+                                  {"mend", "if it was lost, stop and restore it from a backup"}});
+    };
+    const bool knows_tokens = !is_blank(tokens_path(data_dir));
+    const bool knows_keys = !is_blank(keys_path(data_dir));
+    const bool knows_usage = !is_blank(usage_path(data_dir));
+    if (knows_usage && !knows_tokens) {
+        tell(tokens_path(data_dir), "tokens: those that were given out are refused");
+    }
+    if (knows_usage && !knows_keys) {
+        tell(keys_path(data_dir), "keys that were added by command");
+    }
+    if (!knows_usage && knows_tokens && knows_keys) {
+        tell(usage_path(data_dir), "what was spent: every budget begins at nothing");
+    }
+}
+
+}  // namespace
 
 // Members are in dependency order: each may use what stands above it.
 struct Gateway::Parts {
@@ -215,7 +252,7 @@ struct Gateway::Parts {
     std::unique_ptr<web::KeyWatch> key_watch;
     std::unique_ptr<web::KeyUsageWriter> key_usage;
     std::size_t key_count = 0;
-    std::vector<std::string> lanes_without_key;
+    std::vector<web::IdleLane> idle_lanes;
     std::unique_ptr<web::Search> search;
     std::unique_ptr<web::KeyTrial> key_trial;
     std::unique_ptr<web::KeyAdmin> key_admin;
@@ -243,6 +280,9 @@ Status Gateway::Parts::open_stores() {
     TRY_STATUS(use_data_dir(config.data_dir, StoreUse::kMake));
     TRY(auto lock, DataDirLock::take(config.data_dir));
     data_dir_lock.emplace(std::move(lock));
+    if (config.replay.dir.empty()) {
+        tell_of_new_databases(config.data_dir, log);
+    }
     TRY_STATUS(use_data_dir(state_dir(config), StoreUse::kMake));
     TRY(auto connection,
         io::SqliteConnection::open(tokens_path(config.data_dir), access::token_schema()));
@@ -378,21 +418,15 @@ Status Gateway::Parts::load_keys() {
     }
     TRY(const std::size_t added, on_control(key_file.store->seed(std::move(seeds))));
     if (added > 0) {
-        log.info("keys_taken_from_environment", {{"count", added}});
+        log.info(replay_http ? "keys_taken_for_replay" : "keys_taken_from_environment",
+                 {{"count", added}});
     }
     TRY_STATUS(on_control(key_watch->refresh()));
     if (shared_keys) {
         on_control(shared_keys->refresh());
     }
     key_count = keys->size();
-    for (const auto& [lane, route] :
-         {std::pair{"fast", &config.web.route_fast}, std::pair{"deep", &config.web.route_deep}}) {
-        if (!web::has_keys_on_route(config.web, *route, *keys, [](const web::KeyCounts& counts) {
-                return counts.active() > 0;
-            })) {
-            lanes_without_key.emplace_back(lane);
-        }
-    }
+    idle_lanes = web::idle_lanes(config.web, *keys);
     return {};
 }
 
@@ -489,8 +523,8 @@ std::size_t Gateway::key_count() const {
     return parts_->key_count;
 }
 
-const std::vector<std::string>& Gateway::lanes_without_key() const {
-    return parts_->lanes_without_key;
+const std::vector<web::IdleLane>& Gateway::idle_lanes() const {
+    return parts_->idle_lanes;
 }
 
 bool Gateway::responds_within(Millis limit) {

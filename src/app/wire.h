@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/secret.h"
 #include "obs/log.h"
+#include "web/readiness.h"
 
 #include <cstddef>
 #include <memory>
@@ -45,8 +46,8 @@ class Gateway {
 
     // Keys of providers of this binary, after start().
     std::size_t key_count() const;
-    // Of "fast" and "deep", those whose route had no enabled provider with a key at the start.
-    const std::vector<std::string>& lanes_without_key() const;
+    // As it was at the start.
+    const std::vector<web::IdleLane>& idle_lanes() const;
 
     // Whether the control loop, which every search that is not cached goes over, gets to new work
     // within `limit`; waits for that. After start(), before drain().

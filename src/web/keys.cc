@@ -309,6 +309,15 @@ std::optional<ProviderKey> KeyPool::secret_of(std::string_view id) const {
     return found == by_id_.end() ? std::nullopt : std::optional(*shelf_->slots[found->second].key);
 }
 
+bool KeyPool::names_engine(ProviderIndex provider) const {
+    const std::string_view name = all_providers()[provider]->spec().name;
+    return std::ranges::any_of(by_id_, [&](const auto& entry) {
+        const KeyRecord& record = records_[entry.second];
+        return record.provider == name && record.state == KeyState::kActive &&
+               !record.engine_id.empty();
+    });
+}
+
 bool KeyPool::clear_rest(std::string_view id) {
     const auto found = by_id_.find(id);
     if (found == by_id_.end()) {

@@ -133,6 +133,8 @@ class KeyPool {
     std::size_t size() const { return by_id_.size(); }
     // Null when there is no key of that id. Valid until the next apply().
     const KeyRecord* find(std::string_view id) const;
+    // Whether an active key of the provider names the engine that it searches by.
+    bool names_engine(ProviderIndex provider) const;
     std::optional<ProviderKey> secret_of(std::string_view id) const;
     // False when there is no key of that id.
     bool clear_rest(std::string_view id);

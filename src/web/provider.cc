@@ -115,13 +115,18 @@ ProviderIndex index_of(const Provider& provider) {
 }
 
 std::string key_variables() {
-    const auto& all = all_providers();
     std::string text;
-    for (const Provider* provider : all) {
-        const std::string_view before = text.empty() ? "" : provider == all.back() ? " or " : ", ";
-        text.append(before).append(provider->spec().keys_variable);
+    std::string_view last;
+    for (const Provider* provider : all_providers()) {
+        if (provider->spec().needs_engine) {
+            continue;
+        }
+        if (!last.empty()) {
+            text.append(text.empty() ? "" : ", ").append(last);
+        }
+        last = provider->spec().keys_variable;
     }
-    return text;
+    return text.append(text.empty() ? "" : " or ").append(last);
 }
 
 }  // namespace sluice::web

@@ -1,7 +1,5 @@
 #include "web/route.h"
 
-#include "web/keys.h"
-
 #include <algorithm>
 #include <string>
 
@@ -31,14 +29,6 @@ std::vector<Candidate> resolve_route(const ProviderStates& states, const WebConf
         }
     }
     return route;
-}
-
-bool has_keys_on_route(const WebConfig& config, const std::vector<std::string>& route,
-                       KeyPool& keys, bool (*has)(const KeyCounts&)) {
-    return std::any_of(route.begin(), route.end(), [&](const std::string& name) {
-        const auto provider = find_provider_index(name);
-        return provider && config.provider(name).enabled && has(keys.counts_of(*provider));
-    });
 }
 
 io::EgressAsk egress_ask(ProviderIndex provider, const SearchRequest& request) {

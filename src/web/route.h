@@ -11,9 +11,6 @@
 
 namespace sluice::web {
 
-class KeyPool;
-struct KeyCounts;
-
 // One provider of a route. Both pointers are never null; the settings live as long as the WebConfig
 // that they were found in.
 struct Candidate {
@@ -28,11 +25,6 @@ const std::vector<std::string>& names_of_route(const WebConfig& config,
 // The request's own providers, else its lane's: those of this binary that are enabled, each once.
 std::vector<Candidate> resolve_route(const ProviderStates& states, const WebConfig& config,
                                      const SearchRequest& request);
-
-// Whether `has` holds of the keys of a provider of `route`, which are names, that is of this binary
-// and enabled.
-bool has_keys_on_route(const WebConfig& config, const std::vector<std::string>& route,
-                       KeyPool& keys, bool (*has)(const KeyCounts&));
 
 // What the egress is asked for a call to `provider` on behalf of `request`, which it refers to.
 io::EgressAsk egress_ask(ProviderIndex provider, const SearchRequest& request);

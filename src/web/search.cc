@@ -4,7 +4,7 @@
 #include "web/fingerprint.h"
 #include "web/metrics.h"
 #include "web/notices.h"
-#include "web/route.h"
+#include "web/readiness.h"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/post.hpp>
@@ -82,17 +82,6 @@ CacheNote note_of(const Found& found, CacheNote note, const CacheConfig& cache, 
 // Nothing, beside a failure, may be a mistake. Results are results, whoever is missing.
 bool is_worth_keeping(const Found& found) {
     return !found.degraded || !found.answer->hits().empty() || found.answer->answer();
-}
-
-// A key that is busy is back with the end of a call.
-bool has_usable_key(const KeyCounts& counts) {
-    return counts.available + counts.saturated > 0;
-}
-
-// Whether somebody could be asked now.
-bool can_search(const WebConfig& config, KeyPool& keys) {
-    return has_keys_on_route(config, config.route_fast, keys, has_usable_key) ||
-           has_keys_on_route(config, config.route_deep, keys, has_usable_key);
 }
 
 // Whether somebody was not asked since the payer's own budget was gone.
@@ -512,6 +501,7 @@ Task<Search::Readiness> Search::look_for_readiness() {
     Readiness readiness;
     readiness.can_search = can_search(*config_.get(), keys_);
     readiness.lacks_redis = lacks_redis();
+    readiness.is_unpaid = budgets_.is_shut();
     co_return readiness;
 }
 

@@ -144,7 +144,8 @@ class Search {
     struct Readiness {
         bool can_search = false;   // as in Overview
         bool lacks_redis = false;  // it is required, and can't be used
-        bool is_ready() const { return can_search && !lacks_redis; }
+        bool is_unpaid = false;    // no call is made, since spending can't be written down
+        bool is_ready() const { return can_search && !lacks_redis && !is_unpaid; }
     };
     // Any thread: costs a look at the counts of keys.
     Task<Readiness> readiness();

@@ -362,7 +362,7 @@ def test_another_process_is_noticed(data_dir, upstream):
     (["set", "any", "--quota", "5"], "", 2, "--quota"),
     (["enable", "../nonesuch"], "", 1, "sluice keys list"),
     (["test", "nonesuch"], "", 1, "no key of that id"),
-    (["lst"], "", 2, ""), ([], "", 2, "subcommand"),
+    (["lst"], "", 2, "`sluice keys` takes no 'lst'; did you mean 'list'?"), ([], "", 2, "subcommand"),
 ])
 def test_mistakes_are_told(data_dir, args, stdin, code, said):
     result = command(data_dir, *args, stdin=stdin)
@@ -398,6 +398,24 @@ def test_a_secrets_key_that_others_can_read_is_told(upstream):
     finally:
         successor.stop()
         gateway.stop()
+
+
+@pytest.mark.parametrize("settings, mistake", [
+    ("", "providers.google_cse.enabled is false"),
+    ("[providers.google_cse]\nenabled = true\n", "providers.google_cse.engine_id is not set"),
+])
+def test_a_key_that_its_settings_keep_from_use_is_told_everywhere(settings, mistake):
+    gateway = Sluice(keys=False, routing=False, settings=settings, env={"GOOGLE_CSE_API_KEYS": "google-test-key-0001"})
+    try:
+        gateway.wait_for_line(rf"routing\.fast.*a key is there, but {mistake}")
+        assert gateway.search("a").json()["code"] == "no_usable_key"
+        ready = gateway.get("/readyz")
+        assert ready.status == 503 and "engine_id" in ready.json()["detail"]
+        doctor = gateway.command("doctor")
+        assert doctor.returncode == 1 and "running, not ready" in doctor.stdout and "engine_id" in doctor.stdout
+        assert "GOOGLE_CSE" not in gateway.output(), "such a key alone is no remedy"
+    finally:
+        assert gateway.stop() == 0
 
 
 def test_a_pipe_in_place_of_the_secrets_key_is_refused(tmp_path):

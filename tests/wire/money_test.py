@@ -3,13 +3,14 @@ import contextlib
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import tempfile
 import threading
 
 import pytest
 
-from wire import SLUICE, TIMEOUT_S, Process, call
+from wire import SLUICE, TIMEOUT_S, Process, call, until
 
 
 class Gateway(Process):
@@ -118,6 +119,35 @@ def test_a_restart_gives_no_second_budget(upstream, data_dir):
             sluice.search("c")
     assert len(upstream.requests()) == 2
     assert usage(data_dir)["sum"] == {"calls": 2, "units": 2, "cost_usd": 0.002}
+
+
+def test_an_emptied_file_of_spending_is_told(upstream, data_dir):
+    with gateway(data_dir, upstream, "budgets.gateway.calls_total=10") as sluice:
+        assert sluice.search("a").status == 200
+    with gateway(data_dir, upstream) as sluice:
+        assert "database_new" not in sluice.output()
+    os.truncate(os.path.join(data_dir, "usage.db"), 0)
+    with gateway(data_dir, upstream, "budgets.gateway.calls_total=10") as sluice:
+        assert "usage.db" in sluice.wait_for_line("database_new").string
+    os.remove(os.path.join(data_dir, "keys.db"))
+    with gateway(data_dir, upstream) as sluice:
+        assert "keys.db" in sluice.wait_for_line("database_new").string
+
+
+@pytest.mark.parametrize("budget, ready", [("budgets.gateway.calls_total=1000", 503), ("budgets.on_store_loss=refuse", 200)])
+def test_readiness_knows_that_nobody_is_paid(upstream, data_dir, budget, ready):
+    """While spending can't be written down, a limit of everybody stops every search, and none stops none."""
+    with gateway(data_dir, upstream, budget) as sluice:
+        assert sluice.get("/readyz").status == 200
+        with contextlib.closing(sqlite3.connect(os.path.join(data_dir, "usage.db"))) as other:
+            other.execute("BEGIN IMMEDIATE")
+            number = iter(range(1_000_000))
+            until(lambda: sluice.search(f"query {next(number)}").status and "budget_store_lost" in sluice.output())
+            answer = sluice.get("/readyz")
+            assert answer.status == ready
+            assert ready == 200 or "can't be written down" in answer.json()["detail"]
+        until(lambda: sluice.get("/readyz").status == 200)
+        assert sluice.search("at last").status == 200
 
 
 def test_a_token_with_a_budget(upstream, data_dir):

@@ -55,6 +55,7 @@ def test_made_up_keys_and_spending_stay_apart_from_real_ones(recordings, upstrea
         gateway.search("stoneware glaze")
         assert not (gateway.data_dir / "keys.db").exists() and not (gateway.data_dir / "usage.db").exists()
         assert (gateway.data_dir / "replay" / "keys.db").exists()
+        (tmp_path / "other").mkdir(mode=0o700)
         offline = subprocess.run([SLUICE, "keys", "list", "--json", "--data-dir", tmp_path / "other"], capture_output=True, text=True,
                                  timeout=TIMEOUT_S, cwd=tmp_path)
         assert json.loads(offline.stdout)["keys"] == []
@@ -84,10 +85,14 @@ def test_what_was_not_recorded_is_nobodys_fault_but_ours(recordings):
             assert attempt["outcome"] == "connect_error" and attempt["blame"] == "gateway"
             assert "no recording answers this request: POST serper /search" in attempt["detail"]
             assert "never" not in attempt["detail"]
+            problem = answer.json()
+            assert problem["blame"] == "gateway" and "no recording answers this request" in problem["detail"]
         status = gateway.get("/v1/status").json()
         assert status["circuits"]["serper"]["state"] == "closed"
         assert gateway.search("stoneware glaze").status == 200
         assert "never asked" not in gateway.output()
+        assert "keys_taken_for_replay" in gateway.output() and "keys_taken_from_environment" not in gateway.output()
+        assert "q=hello" not in gateway.output(), "nobody recorded that"
     finally:
         assert gateway.stop() == 0
 

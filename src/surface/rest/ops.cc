@@ -147,7 +147,8 @@ std::string why_no_key(const std::map<std::string, web::KeyCounts>& keys) {
         return "every key is disabled; `sluice keys enable ID` uses one again";
     }
     if (all.available > 0) {
-        return "there are keys, but for no provider that is enabled and in a route";
+        return "there are keys, but for no provider that is enabled, in a route, and set up: see "
+               "providers.<name>.enabled and, where one searches by an engine, .engine_id";
     }
     return std::to_string(all.cooling) + " cooling, " + std::to_string(all.exhausted) +
            " exhausted, " + std::to_string(all.quarantined) + " quarantined, " +
@@ -187,6 +188,15 @@ Task<io::HttpResponse> OpsDoor::render_readyz(RequestId id) {
                           Blame::kGateway,
                           "redis is required and can't be used; /v1/status says why",
                           {}};
+        co_return problem(error, id);
+    }
+    if (readiness.is_unpaid) {
+        const Error error{
+            Code::kUnavailable,
+            Blame::kGateway,
+            "spending can't be written down, and budgets.on_store_loss is refuse; the "
+            "log says why, as budget_store_lost",
+            {}};
         co_return problem(error, id);
     }
     if (!readiness.can_search) {
