@@ -53,6 +53,11 @@ int main(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
+        const auto end = static_cast<CLI::ExitCodes>(error.get_exit_code());
+        if ((end == CLI::ExitCodes::ExtrasError || end == CLI::ExitCodes::RequiredError) &&
+            sluice::app::explain_wrong_word(app)) {
+            return 2;
+        }
         // Help and version end with 0; a wrong command line with 2.
         return with_output_checked(app.exit(error) == 0 ? 0 : 2);
     }

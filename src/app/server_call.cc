@@ -28,6 +28,25 @@ void add_header(HeaderList& headers, const std::string& line) {
     headers.reset(curl_slist_append(headers.release(), line.c_str()));
 }
 
+std::string advice_for(CURLcode code, std::string_view url) {
+    if (code == CURLE_COULDNT_CONNECT) {
+        return "; is a gateway running there? Start one with `sluice serve`, or say where it is "
+               "with "
+               "--server or --data-dir";
+    }
+    if (code == CURLE_GOT_NOTHING && url.starts_with("http://")) {
+        return "; perhaps it is served with TLS: try https://";
+    }
+    if (code == CURLE_SSL_CONNECT_ERROR && url.starts_with("https://")) {
+        return "; perhaps it is served without TLS: try http://";
+    }
+    if (code == CURLE_PEER_FAILED_VERIFICATION) {
+        return "; this machine trusts nobody who signed its certificate. Beside the gateway leave "
+               "--server out: its socket needs none";
+    }
+    return {};
+}
+
 }  // namespace
 
 Result<ServerAnswer> call_server(const ServerCall& call) {
@@ -72,15 +91,11 @@ Result<ServerAnswer> call_server(const ServerCall& call) {
         const bool nobody_listens =
             code == CURLE_COULDNT_CONNECT && (os_error == ENOENT || os_error == ECONNREFUSED);
         const std::string where = call.socket_path.empty() ? call.url : call.socket_path;
-        const std::string advice =
-            code == CURLE_COULDNT_CONNECT
-                ? "; is a gateway running there? Start one with `sluice serve`, "
-                  "or say where it is with --server or --data-dir"
-                : std::string();
-        return Error{nobody_listens ? Code::kNotFound : Code::kUnavailable,
-                     Blame::kGateway,
-                     "cannot reach " + where + ": " + curl_easy_strerror(code) + advice,
-                     {}};
+        return Error{
+            nobody_listens ? Code::kNotFound : Code::kUnavailable,
+            Blame::kGateway,
+            "cannot reach " + where + ": " + curl_easy_strerror(code) + advice_for(code, call.url),
+            {}};
     }
     long status = 0;
     curl_easy_getinfo(curl.get(), CURLINFO_RESPONSE_CODE, &status);

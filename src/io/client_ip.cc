@@ -174,11 +174,10 @@ Address TrustedProxies::client_of(const Address& peer, std::span<const HeaderFie
 
 bool is_forwarded(std::span<const HeaderField> headers) {
     return std::any_of(headers.begin(), headers.end(), [](const HeaderField& field) {
-        return std::any_of(kForwardingHeaders.begin(), kForwardingHeaders.end(),
-                           [&field](std::string_view name) {
-                               return field.name.size() == name.size() &&
-                                      equals_ignoring_case(field.name, name);
-                           });
+        return std::any_of(
+            kForwardingHeaders.begin(), kForwardingHeaders.end(), [&field](std::string_view name) {
+                return field.name.size() == name.size() && equals_ignoring_case(field.name, name);
+            });
     });
 }
 

@@ -3,9 +3,11 @@ import json
 import os
 import re
 import signal
+import socket
 import sqlite3
 import stat
 import subprocess
+import threading
 
 import pytest
 
@@ -33,6 +35,13 @@ def test_help_teaches(args):
     (["tokens", "add", "--budget-usd-day", "0.0000004"], "at least 0.000001"),
     (["tokens", "add", "--budget-usd-day", "nan"], "at least 0.000001"),
     (["tokens", "add", "--requests-per-minute", "-1"], "requests"),
+    (["search", "--lnae", "deep", "x"], "`sluice search` takes no option '--lnae'; did you mean '--lane'?"),
+    (["serve", "--lisen", "127.0.0.1:9000"], "takes no option '--lisen'; did you mean '--listen'?"),
+    (["serve", "--lisen=127.0.0.1:9000"], "takes no option '--lisen'; did you mean '--listen'?"),
+    (["keys", "lst"], "`sluice keys` takes no 'lst'; did you mean 'list'?"),
+    (["cache", "clear"], "`sluice cache --help` lists"), (["doctor", "stray"], "`sluice doctor` takes no 'stray'"),
+    (["check", "--replay", "/nowhere", "--record", "/nowhere"], "record.dir: can't be set together with replay.dir"),
+    (["check", "--replay", "/nowhere", "--replay-faults", "/nowhere"], "replay.faults"),
     (["tokens", "add", "--expires-in", "36501d"], "36500d"), (["tokens", "add", "--expires-in", "0.5s"], "from 1s"),
     (["tokens", "add", "--expires-in", "99999999999999999999d"], "36500d"),
 ])
@@ -129,6 +138,17 @@ def test_search_shows_what_went_wrong(sluice, upstream):
     assert result.returncode == 1 and "Missing query parameter" in result.stderr and "query_rejected" in result.stderr
     nobody = run("search", "x", "--server", "http://127.0.0.1:9")
     assert nobody.returncode == 1 and "sluice serve" in nobody.stderr
+
+
+def test_the_wrong_scheme_is_guessed(sluice):
+    plain = run("search", "x", "--server", f"https://127.0.0.1:{sluice.port}")
+    assert plain.returncode == 1 and "try http://" in plain.stderr
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        silent = threading.Thread(target=lambda: [(peer.recv(65536), peer.close()) for peer, _ in [server.accept()]])
+        silent.start()
+        closed = run("search", "x", "--server", f"http://127.0.0.1:{server.getsockname()[1]}")
+        silent.join(TIMEOUT_S)
+    assert closed.returncode == 1 and "try https://" in closed.stderr
 
 
 def test_cache_purge(sluice):

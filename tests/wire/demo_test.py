@@ -22,7 +22,7 @@ def steps(output):
 
 
 def test_each_step_shows_what_it_says():
-    result = subprocess.run([PLAY, SLUICE, "--exit", "--listen", "127.0.0.1:0"], capture_output=True, text=True, timeout=MINUTE_S,
+    result = subprocess.run([PLAY, SLUICE, "--listen", "127.0.0.1:0", "--exit"], capture_output=True, text=True, timeout=MINUTE_S,
                             stdin=subprocess.DEVNULL, cwd="/")
     assert result.returncode == 0, result.stdout + result.stderr
     assert "\x1b" not in result.stdout, "colours where there is no terminal"

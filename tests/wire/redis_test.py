@@ -90,6 +90,19 @@ def test_the_password_is_shown_nowhere(upstream, redis):
         assert "hidden" not in text
 
 
+def test_doctor_asks_the_gateway_for_a_redis_that_only_that_knows(upstream, redis):
+    gateway = Sluice(upstream, args=["--set", f"redis.url={redis.url}"])
+    try:
+        def told():
+            checks = json.loads(gateway.command("doctor", "--json").stdout)["checks"]
+            return next(check for check in checks if check["name"] == "redis")
+        until(lambda: "running gateway shares" in told()["detail"] and told()["finding"] == "ok")
+        redis.stop()
+        until(lambda: told()["finding"] == "hint" and "can't use" in told()["detail"])
+    finally:
+        assert gateway.stop() == 0
+
+
 def test_doctor_logs_in_to_redis(upstream, redis):
     gateway = started(upstream, redis)
     examined = gateway.command("doctor", "--json", env={"GATEWAY_REDIS_URL": redis.url})

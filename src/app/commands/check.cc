@@ -126,6 +126,7 @@ void add_check(CLI::App& app, std::function<int()>& chosen) {
     CLI::App* command =
         app.add_subcommand("check", "validate the configuration and show what is in force");
     const auto options = add_config_options(*command);
+    add_exchange_options(*command, *options);
     const auto with_probe = std::make_shared<bool>(false);
     command->add_flag("--probe", *with_probe,
                       "also try every key with one call, which its provider charges for");

@@ -21,6 +21,16 @@ std::vector<std::string> command_names(const CLI::App& app) {
     return names;
 }
 
+std::vector<std::string> option_names(const CLI::App& command) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : command.get_options()) {
+        for (const std::string& name : option->get_lnames()) {
+            names.push_back("--" + name);
+        }
+    }
+    return names;
+}
+
 }  // namespace
 
 void add_commands(CLI::App& app, std::function<int()>& chosen) {
@@ -47,6 +57,33 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
 bool has_command(const CLI::App& app, const std::string& name) {
     const std::vector<std::string> known = command_names(app);
     return std::find(known.begin(), known.end(), name) != known.end();
+}
+
+bool explain_wrong_word(const CLI::App& app) {
+    const CLI::App* command = &app;
+    std::string path = app.get_name();
+    while (!command->get_subcommands().empty()) {
+        command = command->get_subcommands().front();
+        path += " " + command->get_name();
+    }
+    const std::vector<std::string> words = command->remaining();
+    const std::vector<std::string> commands = command_names(*command);
+    const auto is_option = [](const std::string& word) { return word.starts_with('-'); };
+    // What stands where a command has to stand is the mistake; options there may be the command's.
+    const auto wrong = commands.empty() ? std::ranges::find_if(words, is_option) : words.begin();
+    if (words.empty() || (!commands.empty() && is_option(words.front()))) {
+        return false;
+    }
+    const std::string given = wrong == words.end() ? words.front() : *wrong;
+    const std::string word = is_option(given) ? given.substr(0, given.find('=')) : given;
+    const std::vector<std::string> known = is_option(word) ? option_names(*command) : commands;
+    std::string text =
+        "`" + path + "` takes no " + (is_option(word) ? "option " : "") + "'" + word + "'";
+    if (const auto guess = nearest(word, {known.begin(), known.end()})) {
+        text += "; did you mean '" + std::string(*guess) + "'?";
+    }
+    print_error(text + "\n`" + path + " --help` lists what it takes");
+    return true;
 }
 
 int unknown_command(const CLI::App& app, const std::string& name) {

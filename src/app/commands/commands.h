@@ -30,6 +30,9 @@ void add_commands(CLI::App& app, std::function<int()>& chosen);
 
 // Whether a command of that name was added to `app`.
 bool has_command(const CLI::App& app, const std::string& name);
+// After a command line that was refused: says which word the command that was meant does not take,
+// and what is nearest to it. False: there is no such word, and nothing was said.
+bool explain_wrong_word(const CLI::App& app);
 // Says that there is no command `name` and which one may have been meant. Returns the exit code.
 int unknown_command(const CLI::App& app, const std::string& name);
 

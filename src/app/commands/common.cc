@@ -32,6 +32,26 @@ std::shared_ptr<ConfigOptions> add_config_options(CLI::App& command) {
     return options;
 }
 
+void add_exchange_options(CLI::App& command, ConfigOptions& options) {
+    command
+        .add_option("--record", options.record,
+                    "write every exchange with a provider into this folder, without keys but with "
+                    "what is searched for")
+        ->type_name("DIR");
+    command
+        .add_option("--replay", options.replay,
+                    "answer from the recordings in this folder, without keys and network")
+        ->type_name("DIR");
+    command
+        .add_option("--replay-speed", options.replay_speed,
+                    "1: as slow as recorded, 10: ten times faster (default: 0, at once)")
+        ->type_name("NUMBER");
+    command
+        .add_option("--replay-faults", options.replay_faults,
+                    "which calls go wrong meanwhile, and how: a TOML file")
+        ->type_name("FILE");
+}
+
 std::string table(const std::vector<std::vector<std::string>>& rows) {
     std::vector<std::size_t> widths(rows.empty() ? 0 : rows.front().size());
     for (const auto& row : rows) {

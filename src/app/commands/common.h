@@ -35,6 +35,9 @@ struct ConfigOptions {
 // The options live as long as the returned object, which the command's callback keeps.
 std::shared_ptr<ConfigOptions> add_config_options(CLI::App& command);
 
+// --record, --replay and what belongs to it. `options` lives as long as the command.
+void add_exchange_options(CLI::App& command, ConfigOptions& options);
+
 // --json, which is true when it was given. It lives as the options do.
 std::shared_ptr<bool> add_json_flag(CLI::App& command);
 

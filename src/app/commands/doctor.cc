@@ -219,10 +219,41 @@ std::optional<std::string> harmful_policy(std::string_view memory) {
     return policy;
 }
 
+// What the gateway that runs with the data directory says of its Redis, which may be set where it
+// was started and not here. Nothing: no gateway answers, or it has none.
+std::optional<Check> redis_of_gateway(const std::string& data_dir) {
+    ServerCall call;
+    call.socket_path = admin_socket_path(data_dir);
+    call.target = "/v1/status";
+    call.timeout = kAlivePatience;
+    const Result<ServerAnswer> answer = call_server(call);
+    if (!answer.ok() || answer->status != 200) {
+        return std::nullopt;
+    }
+    JsonReader reader({.max_bytes = kMaxServerAnswerBytes, .max_depth = 8});
+    const auto body = reader.parse(answer->body);
+    const auto redis = body.ok() ? body->find("redis") : std::nullopt;
+    const std::string state(redis ? redis->string_at("state") : "off");
+    if (state == "off") {
+        return std::nullopt;
+    }
+    const std::string server =
+        "the running gateway shares through " + std::string(redis->string_at("server"));
+    if (state == "up") {
+        return Check{"redis", Finding::kGood, server};
+    }
+    const auto is_required = redis->find("required");
+    const bool required = is_required && is_required->as_boolean().value_or(false);
+    return Check{"redis", required ? Finding::kBad : Finding::kHint,
+                 server + ", which it can't use: " + std::string(redis->string_at("reason"))};
+}
+
 // Logs in, as a gateway would.
 Check check_redis(const Config& config) {
     if (!config.redis.enabled()) {
-        return {"redis", Finding::kGood, "none; replicas share nothing"};
+        return redis_of_gateway(config.data_dir)
+            .value_or(Check{"redis", Finding::kGood,
+                            "none by this configuration; replicas share nothing"});
     }
     std::shared_ptr<const io::TlsContext> tls;
     if (config.redis.wants_tls()) {

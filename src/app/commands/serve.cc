@@ -72,7 +72,9 @@ std::string example_call(const Gateway& gateway, const LoadedConfig& loaded) {
     }
     const bool tls = !loaded.config.server.tls_certificate_file.empty();
     return "curl " + std::string(open ? "" : "-H 'Authorization: Bearer TOKEN' ") +
-           (tls ? "'https://" : "'http://") + address + "/v1/search?q=hello'";
+           (tls ? "'https://" : "'http://") + address +
+           (loaded.config.replay.dir.empty() ? "/v1/search?q=hello'"
+                                             : "/v1/search?q=SOMETHING+RECORDED'");
 }
 
 void announce(Gateway& gateway, const LoadedConfig& loaded) {
@@ -81,8 +83,10 @@ void announce(Gateway& gateway, const LoadedConfig& loaded) {
         text += "sluice " + std::string(kVersion) + " listens on " + address + "\n";
     }
     if (auto token = gateway.first_admin_token()) {
-        text += "first start that others than this machine reach: this admin token is shown once and kept nowhere\n  " +
-                std::string(token->reveal()) + "\n";
+        text +=
+            "first start that others than this machine reach: this admin token is shown once and "
+            "kept nowhere\n  " +
+            std::string(token->reveal()) + "\n";
     }
     if (const std::string warning = warn_of_strangers(loaded.config); !warning.empty()) {
         text += warning + "\n";
@@ -92,10 +96,12 @@ void announce(Gateway& gateway, const LoadedConfig& loaded) {
             "no provider key yet, so searches answer 503; add one with `sluice keys add`, or set " +
             web::key_variables() + " (keys at serper.dev, tavily.com) and start again\n";
     }
-    for (const std::string& lane : gateway.lanes_without_key()) {
+    for (const web::IdleLane& lane : gateway.idle_lanes()) {
         if (gateway.key_count() > 0) {
-            text += "no key for any enabled provider of routing." + lane + ": searches of the " +
-                    lane + " lane answer 503; add one there, or a provider to the route\n";
+            text +=
+                "no key for any enabled provider of routing." + lane.name + ": searches of the " +
+                lane.name + " lane answer 503; add one there, or a provider to the route" +
+                (lane.unused.empty() ? "" : " (a key is there, but " + lane.unused + ")") + "\n";
         }
     }
     text += describe_exchanges(loaded.config);
@@ -251,23 +257,7 @@ void add_serve(CLI::App& app, std::function<int()>& chosen) {
         *command->add_option("--log-level", options->log_level, "the least important lines written")
              ->type_name("LEVEL"),
         {"debug", "info", "warn", "error"});
-    command
-        ->add_option("--record", options->record,
-                     "write every exchange with a provider into this folder, without keys but with "
-                     "what is searched for")
-        ->type_name("DIR");
-    command
-        ->add_option("--replay", options->replay,
-                     "answer from the recordings in this folder, without keys and network")
-        ->type_name("DIR");
-    command
-        ->add_option("--replay-speed", options->replay_speed,
-                     "1: as slow as recorded, 10: ten times faster (default: 0, at once)")
-        ->type_name("NUMBER");
-    command
-        ->add_option("--replay-faults", options->replay_faults,
-                     "which calls go wrong meanwhile, and how: a TOML file")
-        ->type_name("FILE");
+    add_exchange_options(*command, *options);
     command->footer(
         "Examples:\n  sluice serve\n  SERPER_API_KEYS=... sluice serve --listen 127.0.0.1:9000\n"
         "  sluice serve --config sluice.toml --set lanes.fast.deadline_s=5\n"

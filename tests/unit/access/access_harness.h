@@ -51,7 +51,8 @@ inline AccessConfig config_of(Setup setup) {
             config.allowed_hosts = {"search.example"};
             break;
         case Setup::kProxied:
-            config.trusted_proxies = io::TrustedProxies({io::Network::parse("127.0.0.0/8").value()});
+            config.trusted_proxies =
+                io::TrustedProxies({io::Network::parse("127.0.0.0/8").value()});
             break;
         case Setup::kLoopbackAll:
             config.allowed_hosts = {"search.example"};
