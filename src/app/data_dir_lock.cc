@@ -2,11 +2,11 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <string_view>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <system_error>
 #include <unistd.h>
 
 namespace sluice::app {
@@ -18,7 +18,7 @@ constexpr std::size_t kLongestProcessId = 20;
 Error unusable(const std::string& path, int reason) {
     return {.code = Code::kUnavailable,
             .blame = Blame::kGateway,
-            .message = "can't use " + path + ": " + std::system_category().message(reason),
+            .message = "can't use " + path + ": " + std::strerror(reason),
             .retry_after = {}};
 }
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <fcntl.h>
 #include <memory>
-#include <system_error>
 #include <unistd.h>
 
 namespace sluice::io {
@@ -43,8 +43,8 @@ int descriptor_shortage() {
 
 Error transfer_short_of_resources(int system_error) {
     return Error{Code::kOverloaded, Blame::kGateway,
-                 "no connection could be opened on this machine: " +
-                     std::system_category().message(system_error),
+                 std::string("no connection could be opened on this machine: ") +
+                     std::strerror(system_error),
                  std::nullopt};
 }
 
