@@ -93,10 +93,16 @@ void PostgresServer::kill() {
 }
 
 void PostgresServer::start() {
-    process_ = std::make_unique<ChildProcess>(
-        unprivileged({server_program("postgres"), "-D", folder_.file("data"), "-p",
-                      std::to_string(port_), "-h", "127.0.0.1", "-k", "", "-F"}));
-    SLUICE_ASSERT(process_->wait_for_port(port_));
+    // The children of one that was killed end a moment after it, and until then none starts here.
+    for (int attempts_left = 5; attempts_left > 0; --attempts_left) {
+        process_ = std::make_unique<ChildProcess>(
+            unprivileged({server_program("postgres"), "-D", folder_.file("data"), "-p",
+                          std::to_string(port_), "-h", "127.0.0.1", "-k", "", "-F"}));
+        if (process_->wait_for_port(port_)) {
+            return;
+        }
+    }
+    SLUICE_ASSERT(false && "PostgreSQL does not start");
 }
 
 void PostgresServer::freeze() {
