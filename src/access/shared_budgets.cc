@@ -257,6 +257,8 @@ Task<SharedBudgets::Answer> SharedBudgets::claim(std::vector<const BudgetAccount
                     refused_by(figures[std::min(reply.place, figures.size() - 1)], reply.measure);
                 co_return answer;
             case Told::kYoung:
+                // Who told meanwhile counted this call, which goes back to waiting.
+                changed_.insert(accounts.begin(), accounts.end());
                 wait = reply.wait;
                 break;
             case Told::kStale:

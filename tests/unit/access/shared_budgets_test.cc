@@ -422,6 +422,27 @@ TEST_F(SharedBudgetsTest, CallsThatWaitTakeNoRoom) {
     EXPECT_EQ(std::ranges::count(made, std::optional(true)), 10);
 }
 
+// A figure that was told while calls asked too early counts none of them for longer than until it
+// is told again.
+TEST_F(SharedBudgetsTest, CallsThatAskedTooEarlyTakeNoRoom) {
+    std::vector<Replica*> two = {&start("aa"), &start("bb")};
+    std::vector<std::optional<bool>> made(20);
+    for (Replica* replica : two) {
+        EXPECT_TRUE(std::holds_alternative<BudgetRefusal>(reserve(*replica, 200ms)));
+    }
+    for (std::size_t i = 0; i < made.size(); ++i) {
+        boost::asio::co_spawn(loop, store_result(spend_later(*two[i % 2]), made[i]),
+                              boost::asio::detached);
+    }
+    for (Replica* replica : two) {
+        let_tell(*replica);
+    }
+    ASSERT_TRUE(until([&] {
+        return std::ranges::all_of(made, [](const auto& one) { return one.has_value(); });
+    }));
+    EXPECT_EQ(std::ranges::count(made, std::optional(true)), 10);
+}
+
 // Scripts that were forgotten, and a connection that was lost, change no figure.
 TEST_F(SharedBudgetsTest, TellingAgainCountsNothingTwice) {
     Replica& one = start("aa");
