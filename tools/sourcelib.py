@@ -24,7 +24,8 @@ class Finding:
 
 def files(*suffixes, under=(), root=ROOT):
     """Paths, relative to `root`, of the files that belong to the project: tracked ones and new ones
-    that Git does not ignore. Without a repository (a source archive), everything but the builds."""
+    that Git does not ignore. Without a repository (a source archive), everything but the builds
+    and what scripts/setup fetched."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=root, capture_output=True, check=False)
@@ -32,7 +33,7 @@ def files(*suffixes, under=(), root=ROOT):
         names = listed.stdout.decode().split("\0")
     else:
         names = [str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()]
-        names = [n for n in names if not n.startswith(("build/", ".git/"))]
+        names = [n for n in names if not n.startswith(("build/", ".deps/", ".git/"))]
     return sorted(
         n for n in set(names)
         if n and (not suffixes or n.endswith(suffixes))
