@@ -1,0 +1,107 @@
+#include "titles/page.h"
+
+#include "base/text.h"
+#include "titles/slug.h"
+
+#include <utility>
+
+namespace sluice::titles {
+
+namespace {
+
+Error bad(std::string message) {
+    return Error{Code::kInvalidRequest, Blame::kCaller, std::move(message), std::nullopt};
+}
+
+Status check_line(std::string_view field, std::string_view text, std::size_t least,
+                  std::size_t most) {
+    if (!is_valid_utf8(text) || has_control_characters(text)) {
+        return bad(std::string(field) + ": expected one line of UTF-8");
+    }
+    const std::size_t length = count_code_points(text);
+    const bool is_blank = text.find_first_not_of(' ') == std::string_view::npos;
+    if (length < least || length > most || (least > 0 && is_blank)) {
+        return bad(std::string(field) + ": expected " + std::to_string(least) + " to " +
+                   std::to_string(most) + " characters");
+    }
+    return {};
+}
+
+Status check_body(std::string_view body) {
+    if (body.size() > kMaxBodyBytes) {
+        return bad("body: expected at most " + std::to_string(kMaxBodyBytes) + " bytes");
+    }
+    if (!is_valid_utf8(body) || body.find('\0') != std::string_view::npos) {
+        return bad("body: expected UTF-8 without NUL");
+    }
+    return {};
+}
+
+Status check_slug(std::string_view slug) {
+    if (!is_slug(slug)) {
+        return bad("slug: expected 1 to " + std::to_string(kMaxSlugBytes) +
+                   " bytes of lower-case letters and digits, in parts joined by single hyphens");
+    }
+    return {};
+}
+
+}  // namespace
+
+std::string_view to_string(Lifecycle lifecycle) {
+    switch (lifecycle) {
+        case Lifecycle::kActive:
+            return "active";
+        case Lifecycle::kUnlisted:
+            return "unlisted";
+        case Lifecycle::kArchived:
+            return "archived";
+    }
+    SLUICE_ASSERT(false && "a Lifecycle outside its enumeration");
+}
+
+std::optional<Lifecycle> parse_lifecycle(std::string_view word) {
+    for (const Lifecycle lifecycle :
+         {Lifecycle::kActive, Lifecycle::kUnlisted, Lifecycle::kArchived}) {
+        if (to_string(lifecycle) == word) {
+            return lifecycle;
+        }
+    }
+    return std::nullopt;
+}
+
+bool PagePatch::changes_nothing() const {
+    return !title && !slug && !author && !body && !lifecycle && !is_claimed && !pin_hash;
+}
+
+Status validate(const NewPage& page) {
+    if (page.id && *page.id < 1) {
+        return bad("id: expected a number from 1 on");
+    }
+    if (page.version && *page.version < 1) {
+        return bad("current_version: expected a number from 1 on");
+    }
+    TRY_STATUS(check_line("title", page.title, 1, kMaxTitleCodePoints));
+    TRY_STATUS(check_line("author", page.author, 0, kMaxAuthorCodePoints));
+    if (!page.slug.empty()) {
+        TRY_STATUS(check_slug(page.slug));
+    }
+    return check_body(page.body);
+}
+
+Status validate(const PagePatch& patch) {
+    if (patch.title) {
+        TRY_STATUS(check_line("title", *patch.title, 1, kMaxTitleCodePoints));
+    }
+    if (patch.author) {
+        TRY_STATUS(check_line("author", *patch.author, 0, kMaxAuthorCodePoints));
+    }
+    if (patch.slug) {
+        TRY_STATUS(check_slug(*patch.slug));
+    }
+    if (patch.body) {
+        TRY_STATUS(check_body(*patch.body));
+    }
+    return {};
+}
+
+}  // namespace sluice::titles

@@ -1,0 +1,42 @@
+#include "titles/page_store.h"
+
+namespace sluice::titles {
+
+std::string_view to_string(PageOrder order) {
+    switch (order) {
+        case PageOrder::kNewest:
+            return "newest";
+        case PageOrder::kOldest:
+            return "oldest";
+        case PageOrder::kTitle:
+            return "title";
+    }
+    SLUICE_ASSERT(false && "a PageOrder outside its enumeration");
+}
+
+std::optional<PageOrder> parse_page_order(std::string_view word) {
+    for (const PageOrder order : {PageOrder::kNewest, PageOrder::kOldest, PageOrder::kTitle}) {
+        if (to_string(order) == word) {
+            return order;
+        }
+    }
+    return std::nullopt;
+}
+
+Status validate(const std::vector<NewPage>& pages) {
+    if (pages.size() > kMaxPagesAtOnce) {
+        return Error{Code::kInvalidRequest, Blame::kCaller,
+                     "expected at most " + std::to_string(kMaxPagesAtOnce) + " pages at once",
+                     std::nullopt};
+    }
+    for (std::size_t i = 0; i < pages.size(); ++i) {
+        if (Status status = validate(pages[i]); !status.ok()) {
+            Error error = status.error();
+            error.message = std::to_string(i + 1) + ": " + error.message;
+            return error;
+        }
+    }
+    return {};
+}
+
+}  // namespace sluice::titles

@@ -1,0 +1,198 @@
+#include "titles/budget.h"
+
+#include "support/manual_clock.h"
+#include "support/run_io.h"
+#include "support/temp_dir.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <boost/asio/io_context.hpp>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sluice::titles {
+namespace {
+
+using namespace std::chrono_literals;
+
+class SearchBudgetTest : public testing::Test {
+ protected:
+    SearchBudgetTest() { clock.set_wall(WallTime(1'780'000'000s)); }
+
+    SearchBudget& open() {
+        auto& file = *files.emplace_back(std::make_unique<io::SqliteStore>(
+            "budget", io::SqliteConnection::open(path, budget_schema()).value(), metrics));
+        return *budgets.emplace_back(std::make_unique<SearchBudget>(file, clock));
+    }
+    Result<BudgetVerdict> spend(SearchBudget& budget, const std::string& client = "203.0.113.7",
+                                BudgetKind kind = BudgetKind::kPage) {
+        return test::run_io(loop, budget.spend(kind, client, limits));
+    }
+    std::int64_t count(BudgetWindow window, const std::string& client = "203.0.113.7",
+                       BudgetKind kind = BudgetKind::kPage) {
+        auto db = io::SqliteConnection::open(path, budget_schema()).value();
+        return db
+            .integer("SELECT coalesce(sum(count), 0) FROM search_window WHERE bucket = ?1",
+                     {budget_bucket(kind, window, client)})
+            .value();
+    }
+    std::int64_t rows() {
+        auto db = io::SqliteConnection::open(path, budget_schema()).value();
+        return db.integer("SELECT count(*) FROM search_window").value();
+    }
+
+    test::TempDir dir;
+    const std::string path = dir.file("budget.db");
+    test::ManualClock clock;
+    obs::Metrics metrics;
+    boost::asio::io_context loop{1};
+    BudgetLimits limits;
+    std::vector<std::unique_ptr<io::SqliteStore>> files;
+    std::vector<std::unique_ptr<SearchBudget>> budgets;
+};
+
+TEST(BudgetBucket, IsAHashOfTheClientAndTheWindow) {
+    EXPECT_EQ(budget_bucket(BudgetKind::kPage, BudgetWindow::kMinute, "203.0.113.7"),
+              "63058c63402839410212249a22d55ecf84c667a6ace5cf457972ecbeb6e5e89b");
+    EXPECT_EQ(budget_bucket(BudgetKind::kPage, BudgetWindow::kHour, "203.0.113.7"),
+              "0170ee00619ec8accb355c43740683a1678d57993e9b5dae345f3106a279ebbf");
+    EXPECT_EQ(budget_bucket(BudgetKind::kPage, BudgetWindow::kMinute, "2001:db8:1:2::/64"),
+              "9d96ff43f90188a68e10aeb8608c313a9ff830d076d84b55b1cc1a8a7a47e997");
+    EXPECT_NE(budget_bucket(BudgetKind::kApi, BudgetWindow::kMinute, "203.0.113.7"),
+              budget_bucket(BudgetKind::kPage, BudgetWindow::kMinute, "203.0.113.7"));
+}
+
+TEST_F(SearchBudgetTest, TakesFromBothWindowsOrFromNeither) {
+    SearchBudget& budget = open();
+    for (int i = 1; i <= 20; ++i) {
+        const BudgetVerdict verdict = spend(budget).value();
+        ASSERT_TRUE(verdict.passed());
+        EXPECT_EQ(verdict.windows[0]->count, i);
+        EXPECT_EQ(verdict.windows[1]->count, i);
+    }
+    const BudgetVerdict full = spend(budget).value();
+    EXPECT_EQ(full.refused, BudgetWindow::kMinute);
+    EXPECT_EQ(full.windows[0]->limit, 20);
+    EXPECT_FALSE(full.windows[1]) << "the hour was not asked";
+    EXPECT_EQ(count(BudgetWindow::kMinute), 20);
+    EXPECT_EQ(count(BudgetWindow::kHour), 20);
+    EXPECT_TRUE(spend(budget, "203.0.113.8").value().passed());
+    EXPECT_TRUE(spend(budget, "203.0.113.7", BudgetKind::kApi).value().passed());
+}
+
+TEST_F(SearchBudgetTest, AFullHourGivesTheMinuteBack) {
+    limits.most = {20, 5};
+    SearchBudget& budget = open();
+    for (int i = 0; i < 5; ++i) {
+        EXPECT_TRUE(spend(budget).value().passed());
+    }
+    const BudgetVerdict full = spend(budget).value();
+    EXPECT_EQ(full.refused, BudgetWindow::kHour);
+    EXPECT_EQ(count(BudgetWindow::kMinute), 5);
+    EXPECT_EQ(count(BudgetWindow::kHour), 5);
+    limits.most = {5, 5};
+    EXPECT_EQ(spend(budget).value().refused, BudgetWindow::kMinute) << "the first that is full";
+}
+
+// Windows are aligned to the epoch; what is left of one is rounded up and never nothing.
+TEST_F(SearchBudgetTest, SaysWhenTheWindowEnds) {
+    limits.most = {1, 2};
+    SearchBudget& budget = open();
+    const WallTime minute(std::chrono::seconds(1'780'000'000 / 3'600 * 3'600));
+    clock.set_wall(minute + 1ms);
+    EXPECT_EQ(spend(budget).value().windows[0]->resets_in, 60s);
+    clock.set_wall(minute + 59'999ms);
+    EXPECT_EQ(spend(budget).value().windows[0]->resets_in, 1s);
+    clock.set_wall(minute + 60s);
+    const BudgetVerdict next = spend(budget).value();
+    EXPECT_TRUE(next.passed()) << "another minute";
+    EXPECT_EQ(next.windows[0]->resets_in, 60s);
+    EXPECT_EQ(next.windows[1]->resets_in, 3'540s);
+    clock.set_wall(minute + 120s);
+    EXPECT_EQ(spend(budget).value().refused, BudgetWindow::kHour);
+    clock.set_wall(minute + 3'600s);
+    EXPECT_TRUE(spend(budget).value().passed()) << "another hour";
+}
+
+TEST_F(SearchBudgetTest, AClockThatStepsKeepsCountsEqual) {
+    limits.most = {1'000, 1'000};
+    SearchBudget& budget = open();
+    for (const auto step : {0s, 86'400s * 400, -86'400s * 800, 59s, -1s, 3'600s, -1'780'000'000s,
+                            -5s, 4'102'444'800s}) {
+        clock.set_wall(clock.wall_now() + step);
+        const auto verdict = spend(budget);
+        ASSERT_TRUE(verdict.ok()) << verdict.error().message;
+        EXPECT_TRUE(verdict->passed());
+        EXPECT_GE(verdict->windows[0]->resets_in, 1s);
+        EXPECT_LE(verdict->windows[0]->resets_in, 60s);
+        EXPECT_GE(verdict->windows[1]->resets_in, 1s);
+        EXPECT_LE(verdict->windows[1]->resets_in, 3'600s);
+    }
+}
+
+// A hundred at once over two connections, as two processes have: exactly as many as there is room
+// for.
+TEST_F(SearchBudgetTest, ManyAtOncePassTogetherAsOftenAsOneByOne) {
+    SearchBudget* two[] = {&open(), &open()};
+    std::vector<std::optional<Result<BudgetVerdict>>> verdicts(100);
+    for (std::size_t i = 0; i < verdicts.size(); ++i) {
+        boost::asio::co_spawn(
+            loop,
+            store_result(two[i % 2]->spend(BudgetKind::kPage, "203.0.113.7", limits), verdicts[i]),
+            boost::asio::detached);
+    }
+    loop.restart();
+    loop.run();
+    EXPECT_EQ(std::ranges::count_if(verdicts,
+                                    [](const auto& v) { return v && v->ok() && (*v)->passed(); }),
+              20);
+    EXPECT_EQ(count(BudgetWindow::kMinute), 20);
+    EXPECT_EQ(count(BudgetWindow::kHour), 20);
+}
+
+TEST_F(SearchBudgetTest, WhoeverHoldsTheFileTooLongStopsSearches) {
+    SearchBudget& budget = open();
+    ASSERT_TRUE(spend(budget).ok());
+    {
+        auto other = io::SqliteConnection::open(path, budget_schema()).value();
+        auto held = other.begin(io::SqliteTransaction::Mode::kImmediate);
+        ASSERT_TRUE(held.ok());
+        const auto refused = spend(budget);
+        ASSERT_FALSE(refused.ok());
+        EXPECT_EQ(refused.error().code, Code::kUnavailable);
+    }
+    EXPECT_EQ(count(BudgetWindow::kMinute), 1);
+    EXPECT_TRUE(spend(budget).ok());
+}
+
+TEST_F(SearchBudgetTest, OldWindowsAreForgottenOnceAMinute) {
+    SearchBudget& budget = open();
+    EXPECT_TRUE(spend(budget, "203.0.113.1").ok());
+    EXPECT_EQ(rows(), 2);
+    clock.set_wall(clock.wall_now() + 1h + 30min);
+    EXPECT_TRUE(spend(budget, "203.0.113.2").ok());
+    EXPECT_EQ(rows(), 3) << "the minute of the first one went";
+    clock.set_wall(clock.wall_now() + 1h);
+    EXPECT_TRUE(spend(budget, "203.0.113.3").ok());
+    EXPECT_EQ(rows(), 4) << "its hour, too, and another minute";
+}
+
+// What is counted outlives the process.
+TEST_F(SearchBudgetTest, CountsSurviveARestart) {
+    limits.most = {2, 200};
+    EXPECT_TRUE(spend(open()).value().passed());
+    budgets.clear();
+    files.clear();
+    SearchBudget& again = open();
+    EXPECT_EQ(spend(again).value().windows[0]->count, 2);
+    EXPECT_FALSE(spend(again).value().passed());
+}
+
+}  // namespace
+}  // namespace sluice::titles

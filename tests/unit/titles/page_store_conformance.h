@@ -1,0 +1,288 @@
+// What every PageStore promises, as one suite. A backend instantiates it with a type of its own:
+//
+//     struct Backend {
+//         PageStore& store();         // the store under test
+//         PageStore& second_store();  // another process's view of the same pages
+//         test::ManualClock& clock();
+//         template <class T> Result<T> run(Task<Result<T>> task);  // to its end
+//         Status run(Task<Status> task);
+//     };
+//     INSTANTIATE_TYPED_TEST_SUITE_P(Sqlite, PageStoreConformance, Backend);
+#pragma once
+
+#include "support/manual_clock.h"
+#include "titles/page_store.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::titles {
+
+template <class Backend>
+class PageStoreConformance : public testing::Test {
+ protected:
+    static NewPage page(std::string title) {
+        NewPage made;
+        made.title = std::move(title);
+        return made;
+    }
+    PageRecord add(NewPage page) {
+        auto record = backend_.run(backend_.store().add(std::move(page)));
+        EXPECT_TRUE(record.ok()) << record.error().message;
+        return std::move(record).value();
+    }
+    Code code_of_add(NewPage page) {
+        auto record = backend_.run(backend_.store().add(std::move(page)));
+        return record.ok() ? Code::kInternal : record.error().code;
+    }
+    PageRecord patch(std::int64_t id, PagePatch patch) {
+        auto record = backend_.run(backend_.store().patch(id, std::move(patch)));
+        EXPECT_TRUE(record.ok()) << record.error().message;
+        return std::move(record).value();
+    }
+    void remove(std::int64_t id) {
+        const Status removed = backend_.run(backend_.store().remove(id));
+        EXPECT_TRUE(removed.ok());
+    }
+    std::int64_t revision() { return backend_.run(backend_.second_store().revision()).value(); }
+    CandidateSet candidates(std::int64_t since = 0) {
+        CandidateSet set = backend_.run(backend_.second_store().candidates(since)).value();
+        std::ranges::sort(set.candidates, {}, &Candidate::id);
+        std::ranges::sort(set.gone);
+        return set;
+    }
+    PageList list(PageQuery query) { return backend_.run(backend_.store().list(query)).value(); }
+    std::vector<std::string> titles_of(const PageList& list) {
+        std::vector<std::string> titles;
+        for (const PageRecord& record : list.pages) {
+            titles.push_back(record.title);
+        }
+        return titles;
+    }
+
+    Backend backend_;
+};
+
+TYPED_TEST_SUITE_P(PageStoreConformance);
+
+// What was added comes back field for field.
+TYPED_TEST_P(PageStoreConformance, KeepsEveryField) {
+    NewPage made = this->page("Straßenkarte München");
+    made.id = 41;
+    made.slug = "karte";
+    made.author = "A. Label";
+    made.body = "# Karte\n\nText.";
+    made.lifecycle = Lifecycle::kUnlisted;
+    made.is_claimed = true;
+    made.version = 7;
+    const PageRecord added = this->add(made);
+    EXPECT_EQ(added.id, 41);
+    EXPECT_EQ(added.created_at, this->backend_.clock().wall_now());
+    const PageText text = this->backend_.run(this->backend_.second_store().text("karte")).value();
+    EXPECT_EQ(text.record.title, made.title);
+    EXPECT_EQ(text.record.slug, "karte");
+    EXPECT_EQ(text.record.author, "A. Label");
+    EXPECT_EQ(text.record.lifecycle, Lifecycle::kUnlisted);
+    EXPECT_TRUE(text.record.is_claimed);
+    EXPECT_EQ(text.record.version, 7);
+    EXPECT_EQ(text.record.created_at, added.created_at);
+    EXPECT_EQ(text.record.updated_at, added.created_at);
+    EXPECT_EQ(text.body, made.body);
+    EXPECT_EQ(this->backend_.run(this->backend_.store().get(41)).value().title, made.title);
+    EXPECT_EQ(this->add(this->page("Next")).id, 42);
+}
+
+TYPED_TEST_P(PageStoreConformance, RefusesWhatIsTakenOrOutOfItsLimits) {
+    NewPage first = this->page("First");
+    first.id = 5;
+    this->add(first);
+    EXPECT_EQ(this->code_of_add(first), Code::kConflict);
+    NewPage same_slug = this->page("Other");
+    same_slug.slug = "first";
+    EXPECT_EQ(this->code_of_add(same_slug), Code::kConflict);
+    EXPECT_EQ(this->code_of_add(this->page("")), Code::kInvalidRequest);
+    PagePatch taken;
+    taken.slug = "first";
+    const PageRecord other = this->add(this->page("Other"));
+    const auto refused = this->backend_.run(this->backend_.store().patch(other.id, taken));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, Code::kConflict);
+    EXPECT_EQ(this->backend_.run(this->backend_.store().patch(99, taken)).error().code,
+              Code::kNotFound);
+    EXPECT_EQ(this->backend_.run(this->backend_.store().get(99)).error().code, Code::kNotFound);
+    EXPECT_EQ(this->backend_.run(this->backend_.store().text("none")).error().code,
+              Code::kNotFound);
+    EXPECT_EQ(this->backend_.run(this->backend_.store().remove(99)).error().code, Code::kNotFound);
+}
+
+TYPED_TEST_P(PageStoreConformance, PagesOfOneTitleGetNumberedSlugs) {
+    std::vector<std::string> slugs;
+    for (int i = 0; i < 6; ++i) {
+        slugs.push_back(this->add(this->page("C++ Notes")).slug);
+    }
+    EXPECT_EQ(slugs, (std::vector<std::string>{"c-notes", "c-notes-2", "c-notes-3", "c-notes-4",
+                                               "c-notes-5", "c-notes-6"}));
+}
+
+// The version rises with the title, the lifecycle and the body, and with nothing else.
+TYPED_TEST_P(PageStoreConformance, TheVersionFollowsWhatReadersSee) {
+    const PageRecord added = this->add(this->page("Title"));
+    const auto after = [&](auto change) {
+        PagePatch patch;
+        change(patch);
+        return this->patch(added.id, patch).version;
+    };
+    EXPECT_EQ(after([](PagePatch& p) { p.title = "New title"; }), 2);
+    EXPECT_EQ(after([](PagePatch& p) { p.title = "New title"; }), 2);
+    EXPECT_EQ(after([](PagePatch& p) { p.lifecycle = Lifecycle::kUnlisted; }), 3);
+    EXPECT_EQ(after([](PagePatch& p) { p.body = "text"; }), 4);
+    EXPECT_EQ(after([](PagePatch& p) { p.body = "text"; }), 4);
+    EXPECT_EQ(after([](PagePatch& p) { p.author = "somebody"; }), 4);
+    EXPECT_EQ(after([](PagePatch& p) { p.slug = "elsewhere"; }), 4);
+    EXPECT_EQ(after([](PagePatch& p) {
+                  p.title = "Both";
+                  p.body = "of them";
+              }),
+              5);
+}
+
+// A change of a page is a change of the revision, and what changed can be read without the rest.
+TYPED_TEST_P(PageStoreConformance, CandidatesAreReadSinceARevision) {
+    const std::int64_t empty = this->revision();
+    EXPECT_TRUE(this->candidates().candidates.empty());
+    const PageRecord one = this->add(this->page("One"));
+    const PageRecord two = this->add(this->page("Two"));
+    NewPage hidden = this->page("Hidden");
+    hidden.lifecycle = Lifecycle::kUnlisted;
+    const PageRecord three = this->add(hidden);
+    NewPage claimed = this->page("Claimed");
+    claimed.is_claimed = true;
+    const PageRecord four = this->add(claimed);
+    EXPECT_NE(this->revision(), empty);
+    const CandidateSet all = this->candidates();
+    ASSERT_EQ(all.candidates.size(), 2U);
+    EXPECT_EQ(all.candidates[0].title, "One");
+    EXPECT_EQ(all.candidates[1].slug, "two");
+    EXPECT_EQ(all.candidates[1].version, 1);
+    EXPECT_EQ(all.revision, this->revision());
+    EXPECT_TRUE(this->candidates(all.revision).candidates.empty());
+
+    PagePatch archive;
+    archive.lifecycle = Lifecycle::kArchived;
+    this->patch(one.id, archive);
+    PagePatch list;
+    list.lifecycle = Lifecycle::kActive;
+    this->patch(three.id, list);
+    this->remove(two.id);
+    const CandidateSet since = this->candidates(all.revision);
+    ASSERT_EQ(since.candidates.size(), 1U);
+    EXPECT_EQ(since.candidates[0].id, three.id);
+    EXPECT_EQ(since.candidates[0].version, 2);
+    EXPECT_EQ(since.gone, (std::vector<std::int64_t>{one.id, two.id}));
+
+    PagePatch release;
+    release.is_claimed = false;
+    this->patch(four.id, release);
+    EXPECT_EQ(this->candidates(since.revision).candidates.at(0).id, four.id);
+}
+
+// An id is never used again, but a page may come back under its own.
+TYPED_TEST_P(PageStoreConformance, ARemovedPageStaysAwayUntilItIsAddedAgain) {
+    const PageRecord one = this->add(this->page("One"));
+    this->remove(one.id);
+    EXPECT_GT(this->add(this->page("Two")).id, one.id);
+    const std::int64_t before = this->revision();
+    NewPage again = this->page("One again");
+    again.id = one.id;
+    this->add(again);
+    const CandidateSet since = this->candidates(before);
+    EXPECT_EQ(since.candidates.at(0).id, one.id);
+    EXPECT_TRUE(since.gone.empty());
+}
+
+TYPED_TEST_P(PageStoreConformance, ListsInOrderAndCounts) {
+    for (const char* title : {"Beta", "alpha", "Gamma"}) {
+        this->add(this->page(title));
+        this->backend_.clock().advance(std::chrono::seconds(1));
+    }
+    NewPage archived = this->page("Old");
+    archived.lifecycle = Lifecycle::kArchived;
+    this->add(archived);
+    PageQuery query;
+    EXPECT_EQ(this->titles_of(this->list(query)),
+              (std::vector<std::string>{"Gamma", "alpha", "Beta"}));
+    EXPECT_EQ(this->list(query).total, 3U);
+    query.order = PageOrder::kOldest;
+    query.offset = 1;
+    query.limit = 1;
+    EXPECT_EQ(this->titles_of(this->list(query)), (std::vector<std::string>{"alpha"}));
+    query = {};
+    query.order = PageOrder::kTitle;
+    query.only_candidates = false;
+    EXPECT_EQ(this->list(query).total, 4U);
+    EXPECT_EQ(this->titles_of(this->list(query)),
+              (std::vector<std::string>{"Beta", "Gamma", "Old", "alpha"}));
+    query.offset = kMaxPages * 2;
+    EXPECT_TRUE(this->list(query).pages.empty());
+}
+
+TYPED_TEST_P(PageStoreConformance, ImportsAllOrNone) {
+    NewPage known = this->page("Known");
+    known.id = 3;
+    known.body = "old";
+    this->add(known);
+    std::vector<NewPage> pages = {known, this->page("New"), this->page("New")};
+    pages[0].body = "new";
+    const auto first = this->backend_.run(this->backend_.store().import(pages)).value();
+    EXPECT_EQ(first.added, 2U);
+    EXPECT_EQ(first.changed, 1U);
+    EXPECT_EQ(this->backend_.run(this->backend_.store().text("known")).value().body, "new");
+    EXPECT_EQ(this->backend_.run(this->backend_.store().text("new-2")).value().record.title, "New");
+
+    std::vector<NewPage> again = {pages[0]};
+    const auto second = this->backend_.run(this->backend_.store().import(again)).value();
+    EXPECT_EQ(second.same, 1U);
+
+    std::vector<NewPage> broken = {this->page("Fine"), this->page("Clash")};
+    broken[1].id = 900;
+    broken[1].slug = "known";
+    const auto refused = this->backend_.run(this->backend_.store().import(broken));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, Code::kConflict);
+    EXPECT_TRUE(refused.error().message.starts_with("2: slug: ")) << refused.error().message;
+    EXPECT_FALSE(this->backend_.run(this->backend_.store().text("fine")).ok());
+    const auto too_many = this->backend_.run(this->backend_.store().import(
+        std::vector<NewPage>(kMaxPagesAtOnce + 1, this->page("Many"))));
+    EXPECT_EQ(too_many.error().code, Code::kInvalidRequest);
+}
+
+TYPED_TEST_P(PageStoreConformance, KeepsThePin) {
+    const PageRecord made = this->add(this->page("Mine"));
+    EXPECT_EQ(this->backend_.run(this->backend_.store().pin_hash(made.id)).value(), "");
+    PagePatch claim;
+    claim.is_claimed = true;
+    claim.pin_hash = "$argon2id$...";
+    EXPECT_TRUE(this->patch(made.id, claim).is_claimed);
+    EXPECT_EQ(this->backend_.run(this->backend_.second_store().pin_hash(made.id)).value(),
+              "$argon2id$...");
+    PagePatch release;
+    release.is_claimed = false;
+    release.pin_hash = "";
+    this->patch(made.id, release);
+    EXPECT_EQ(this->backend_.run(this->backend_.store().pin_hash(made.id)).value(), "");
+    EXPECT_EQ(this->backend_.run(this->backend_.store().pin_hash(99)).error().code,
+              Code::kNotFound);
+}
+
+REGISTER_TYPED_TEST_SUITE_P(PageStoreConformance, KeepsEveryField,
+                            RefusesWhatIsTakenOrOutOfItsLimits, PagesOfOneTitleGetNumberedSlugs,
+                            TheVersionFollowsWhatReadersSee, CandidatesAreReadSinceARevision,
+                            ARemovedPageStaysAwayUntilItIsAddedAgain, ListsInOrderAndCounts,
+                            ImportsAllOrNone, KeepsThePin);
+
+}  // namespace sluice::titles
