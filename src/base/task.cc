@@ -125,11 +125,16 @@ struct AwayCall {
 
 struct StartAway {
     template <class Handler>
-    void operator()(Handler&& handler, const Executor& executor, Task<void> task) const {
+    void operator()(Handler&& handler, const Executor& executor, Task<void> task,
+                    std::function<void()> on_cancel) const {
         auto call = std::make_shared<AwayCall>();
         const auto slot = asio::get_associated_cancellation_slot(handler);
         if (slot.is_connected()) {
-            auto forward = [call, executor](asio::cancellation_type type) {
+            auto forward = [call, executor,
+                            on_cancel = std::move(on_cancel)](asio::cancellation_type type) {
+                if (on_cancel) {
+                    on_cancel();
+                }
                 asio::post(executor, [call, type] { call->signal.emit(type); });
             };
             asio::cancellation_slot(slot).assign(std::move(forward));
@@ -154,9 +159,13 @@ Task<void> run_on(Executor executor, Task<void> task) {
         co_await std::move(task);
         co_return;
     }
+    co_await run_on(std::move(executor), std::move(task), nullptr);
+}
+
+Task<void> run_on(Executor executor, Task<void> task, std::function<void()> on_cancel) {
     const auto token = use_task;
     co_await asio::async_initiate<const asio::use_awaitable_t<Executor>, void(std::exception_ptr)>(
-        StartAway(), token, std::move(executor), std::move(task));
+        StartAway(), token, std::move(executor), std::move(task), std::move(on_cancel));
 }
 
 }  // namespace sluice

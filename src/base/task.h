@@ -75,6 +75,10 @@ class TaskScope {
 // with one thread, or a strand), and both executors' contexts must outlive the call.
 Task<void> run_on(Executor executor, Task<void> task);
 
+// The same for a task that computes without a pause in which a cancellation could reach it: when
+// the caller is cancelled, `on_cancel` is called on the caller's thread, while the task may run.
+Task<void> run_on(Executor executor, Task<void> task, std::function<void()> on_cancel);
+
 template <class T>
 Task<void> store_result(Task<T> task, std::optional<T>& out) {
     out.emplace(co_await std::move(task));
