@@ -1,5 +1,7 @@
 #include "titles/page_store.h"
 
+#include "titles/page_rows.h"
+
 namespace sluice::titles {
 
 std::string_view to_string(PageOrder order) {
@@ -31,9 +33,7 @@ Status validate(const std::vector<NewPage>& pages) {
     }
     for (std::size_t i = 0; i < pages.size(); ++i) {
         if (Status status = validate(pages[i]); !status.ok()) {
-            Error error = status.error();
-            error.message = std::to_string(i + 1) + ": " + error.message;
-            return error;
+            return at_place(i, status.error());
         }
     }
     return {};

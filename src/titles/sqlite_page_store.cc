@@ -1,10 +1,10 @@
 #include "titles/sqlite_page_store.h"
 
+#include "titles/page_rows.h"
 #include "titles/slug.h"
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <utility>
 
 namespace sluice::titles {
@@ -89,19 +89,6 @@ std::string select(std::string_view rest) {
     return std::string("SELECT ").append(kColumns).append(" FROM page ").append(rest);
 }
 
-std::int64_t to_stored(WallTime time) {
-    return std::chrono::floor<Millis>(time.time_since_epoch()).count();
-}
-
-// As it will be read again.
-WallTime stored_now(const Clock& clock) {
-    return WallTime(std::chrono::floor<Millis>(clock.wall_now().time_since_epoch()));
-}
-
-WallTime from_stored(std::int64_t milliseconds) {
-    return WallTime(Millis(milliseconds));
-}
-
 // The columns of kColumns.
 Result<PageRecord> read_record(const SqliteStatement& row) {
     PageRecord record;
@@ -109,29 +96,12 @@ Result<PageRecord> read_record(const SqliteStatement& row) {
     record.title = row.text(1);
     record.slug = row.text(2);
     record.author = row.text(3);
-    const auto lifecycle = parse_lifecycle(row.text(4));
-    if (!lifecycle) {
-        return Error{Code::kUnavailable, Blame::kGateway,
-                     "a row of the pages database is not as this program writes it", std::nullopt};
-    }
-    record.lifecycle = *lifecycle;
+    TRY(record.lifecycle, stored_lifecycle(row.text(4)));
     record.is_claimed = row.integer(5) != 0;
     record.version = row.integer(6);
     record.created_at = from_stored(row.integer(7));
     record.updated_at = from_stored(row.integer(8));
     return record;
-}
-
-Error no_such_page() {
-    return Error{Code::kNotFound, Blame::kCaller, "there is no such page", std::nullopt};
-}
-
-Error conflict(std::string message) {
-    return Error{Code::kConflict, Blame::kCaller, std::move(message), std::nullopt};
-}
-
-Error slug_is_taken(std::string_view slug) {
-    return conflict("slug: another page has \"" + std::string(slug) + "\" already");
 }
 
 Result<std::optional<PageRecord>> find_by_id(SqliteConnection& db, std::int64_t id) {
@@ -185,55 +155,30 @@ Status write_pin(SqliteConnection& db, std::int64_t page, std::string_view hash)
     return {};
 }
 
-// The slug itself, or the first numbered one that is free. Searches in powers of two: of many pages
-// of one title each finds its place in few steps.
-Result<std::string> free_slug(SqliteConnection& db, const std::string& slug) {
-    const auto is_taken = [&db](const std::string& candidate) -> Result<bool> {
+Result<std::string> free_slug(SqliteConnection& db, std::string slug) {
+    SlugSearch search(std::move(slug));
+    while (!search.done()) {
+        const std::string candidate = search.next();
         TRY(const std::int64_t found,
             db.integer("SELECT count(*) FROM page WHERE slug = ?1", {candidate}));
-        return found > 0;
-    };
-    TRY(bool taken, is_taken(slug));
-    if (!taken) {
-        return slug;
+        search.answer(found > 0);
     }
-    std::size_t low = 1;  // taken
-    std::size_t high = 2;
-    for (;; low = std::exchange(high, 2 * high)) {
-        TRY(taken, is_taken(numbered_slug(slug, high)));
-        if (!taken) {
-            break;
-        }
-    }
-    while (high - low > 1) {
-        const std::size_t middle = low + (high - low) / 2;
-        TRY(taken, is_taken(numbered_slug(slug, middle)));
-        (taken ? low : high) = middle;
-    }
-    return numbered_slug(slug, high);
+    return search.next();
 }
 
 Result<PageRecord> insert_page(SqliteConnection& db, const NewPage& page, WallTime now) {
     TRY(const std::int64_t kept, db.integer("SELECT pages FROM page_revision"));
     if (kept >= static_cast<std::int64_t>(kMaxPages)) {
-        return conflict("there are " + std::to_string(kMaxPages) +
-                        " pages, which is as many as are kept; remove some");
+        return too_many_pages();
     }
-    PageRecord record;
-    record.title = page.title;
-    record.author = page.author;
-    record.lifecycle = page.lifecycle;
-    record.is_claimed = page.is_claimed;
-    record.version = page.version.value_or(1);
-    record.created_at = record.updated_at = now;
-    if (page.slug.empty()) {
+    PageRecord record = record_of(page, now);
+    if (record.slug.empty()) {
         TRY(record.slug, free_slug(db, slug_of(page.title)));
     } else {
-        TRY(const auto other, find_by_slug(db, page.slug));
+        TRY(const auto other, find_by_slug(db, record.slug));
         if (other) {
-            return slug_is_taken(page.slug);
+            return slug_is_taken(record.slug);
         }
-        record.slug = page.slug;
     }
     TRY(record.id,
         db.integer("INSERT INTO page (id, title, slug, author, lifecycle, claimed, current_version,"
@@ -249,45 +194,33 @@ Result<PageRecord> insert_page(SqliteConnection& db, const NewPage& page, WallTi
 // What a page becomes. False when it is that already.
 Result<bool> update_page(SqliteConnection& db, PageRecord& record, const PagePatch& patch,
                          std::optional<std::int64_t> version, WallTime now) {
-    PageRecord after = record;
-    after.title = patch.title.value_or(record.title);
-    after.slug = patch.slug.value_or(record.slug);
-    after.author = patch.author.value_or(record.author);
-    after.lifecycle = patch.lifecycle.value_or(record.lifecycle);
-    after.is_claimed = patch.is_claimed.value_or(record.is_claimed);
-    bool has_new_body = false;
+    std::string body;
     if (patch.body) {
-        TRY(const std::string body, read_text(db, kBody, record.id));
-        has_new_body = body != *patch.body;
+        TRY(body, read_text(db, kBody, record.id));
     }
-    const bool is_new_version =
-        has_new_body || after.title != record.title || after.lifecycle != record.lifecycle;
-    after.version = version.value_or(record.version + (is_new_version ? 1 : 0));
-    const bool differs = is_new_version || after.slug != record.slug ||
-                         after.author != record.author || after.is_claimed != record.is_claimed ||
-                         after.version != record.version;
+    PageChange change = change_of(record, body, patch, version, now);
     if (patch.pin_hash) {
         TRY_STATUS(write_pin(db, record.id, *patch.pin_hash));
     }
-    if (!differs) {
+    if (!change.differs) {
         return false;
     }
-    if (after.slug != record.slug) {
+    const PageRecord& after = change.after;
+    if (change.has_new_slug) {
         TRY(const auto other, find_by_slug(db, after.slug));
         if (other) {
             return slug_is_taken(after.slug);
         }
     }
-    after.updated_at = now;
     TRY_STATUS(
         db.change("UPDATE page SET title = ?2, slug = ?3, author = ?4, lifecycle = ?5,"
                   " claimed = ?6, current_version = ?7, updated_at = ?8 WHERE id = ?1",
                   {after.id, after.title, after.slug, after.author, to_string(after.lifecycle),
                    after.is_claimed ? 1 : 0, after.version, to_stored(now)}));
-    if (has_new_body) {
+    if (change.has_new_body) {
         TRY_STATUS(write_body(db, after.id, *patch.body));
     }
-    record = std::move(after);
+    record = std::move(change.after);
     return true;
 }
 
@@ -296,26 +229,12 @@ Result<PageRecord> add_in_transaction(SqliteConnection& db, const NewPage& page,
     if (page.id) {
         TRY(const auto other, find_by_id(db, *page.id));
         if (other) {
-            return conflict("id: another page has " + std::to_string(*page.id) + " already");
+            return id_is_taken(*page.id);
         }
     }
     TRY(auto record, insert_page(db, page, now));
     TRY_STATUS(transaction.commit());
     return record;
-}
-
-// A page as an import has it takes the place of what was there, but for its PIN.
-PagePatch patch_of(const NewPage& page) {
-    PagePatch patch;
-    patch.title = page.title;
-    if (!page.slug.empty()) {
-        patch.slug = page.slug;
-    }
-    patch.author = page.author;
-    patch.body = page.body;
-    patch.lifecycle = page.lifecycle;
-    patch.is_claimed = page.is_claimed;
-    return patch;
 }
 
 Status import_page(SqliteConnection& db, const NewPage& page, WallTime now, ImportCount& count) {
@@ -341,9 +260,7 @@ Result<ImportCount> import_in_transaction(SqliteConnection& db, const std::vecto
     ImportCount count;
     for (std::size_t i = 0; i < pages.size(); ++i) {
         if (Status done = import_page(db, pages[i], now, count); !done.ok()) {
-            Error error = done.error();
-            error.message = std::to_string(i + 1) + ": " + error.message;
-            return error;
+            return at_place(i, done.error());
         }
     }
     TRY_STATUS(transaction.commit());

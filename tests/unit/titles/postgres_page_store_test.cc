@@ -1,0 +1,116 @@
+#include "titles/postgres_page_store.h"
+
+#include "support/manual_clock.h"
+#include "support/postgres_server.h"
+#include "unit/io/postgres_fixture.h"
+#include "unit/titles/page_store_conformance.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::titles {
+namespace {
+
+// Two stores on one database, each with connections of its own, as two replicas have.
+class PostgresBackend {
+ public:
+    PostgresBackend() {
+        EXPECT_TRUE(db_.start().ok());
+        EXPECT_TRUE(db_.migrate(postgres_page_schema()).ok());
+        EXPECT_TRUE(db_.run(other_->start()).ok());
+    }
+    ~PostgresBackend() { db_.run(other_->stop()); }
+
+    PageStore& store() { return first_; }
+    PageStore& second_store() { return second_; }
+    test::ManualClock& clock() { return clock_; }
+    test::PostgresFixture& db() { return db_; }
+
+    template <class T>
+    Result<T> run(Task<Result<T>> task) {
+        return db_.run(std::move(task));
+    }
+    Status run(Task<Status> task) { return db_.run(std::move(task)); }
+    // For what goes round the interface.
+    Status execute(std::string sql) {
+        auto work = [sql = std::move(sql)](io::PostgresSession& db) { return script(db, sql); };
+        const Result<bool> done = db_.run(db_.client->run(std::move(work)));
+        return done.ok() ? Status() : Status(done.error());
+    }
+
+ private:
+    static Task<Result<bool>> script(io::PostgresSession& db, std::string sql) {
+        CO_TRY_STATUS(co_await db.script(std::move(sql), std::chrono::seconds(60)));
+        co_return true;
+    }
+
+    const std::string url_ = test::shared_postgres().make_database();
+    test::ManualClock clock_;
+    test::PostgresFixture db_{url_};
+    std::unique_ptr<io::PostgresClient> other_ = db_.make_client(url_);
+    PostgresPageStore first_{*db_.client, clock_};
+    PostgresPageStore second_{*other_, clock_};
+};
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Postgres, PageStoreConformance, PostgresBackend);
+
+// Pages that replicas add at once all come into sight, each with an id and a slug of its own, and
+// none of them waits for another one for ever.
+TEST(PostgresPageStoreTest, ChangesAtOnceAreAllSeen) {
+    PostgresBackend backend;
+    std::vector<std::optional<Result<PageRecord>>> ends(20);
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+        NewPage page;
+        page.title = "Of one title";
+        PageStore& store = i % 2 == 0 ? backend.store() : backend.second_store();
+        boost::asio::co_spawn(backend.db().loop, store_result(store.add(std::move(page)), ends[i]),
+                              [](const std::exception_ptr&) {});
+    }
+    ASSERT_TRUE(backend.db().until(
+        [&] { return std::ranges::all_of(ends, [](auto& end) { return end.has_value(); }); }));
+    for (const auto& end : ends) {
+        EXPECT_TRUE(end->ok()) << end->error().message;
+    }
+    const CandidateSet all = backend.run(backend.store().candidates(0)).value();
+    EXPECT_EQ(all.candidates.size(), ends.size());
+    EXPECT_EQ(all.revision, backend.run(backend.second_store().revision()).value());
+    EXPECT_EQ(backend.run(backend.store().list({})).value().total, ends.size());
+}
+
+// Proof that searches never read what is nobody's business: they work where it does not exist.
+TEST(PostgresPageStoreTest, CandidatesNeedNeitherBodiesNorPins) {
+    PostgresBackend backend;
+    NewPage page;
+    page.title = "Kubernetes deployment checklist";
+    ASSERT_TRUE(backend.run(backend.store().add(page)).ok());
+    ASSERT_TRUE(backend.execute("DROP TABLE sluice_page_body, sluice_page_pin").ok());
+    const auto set = backend.run(backend.store().candidates(0));
+    ASSERT_TRUE(set.ok()) << set.error().message;
+    EXPECT_EQ(set->candidates.size(), 1U);
+}
+
+// More than one statement gives.
+TEST(PostgresPageStoreTest, ManyCandidatesAreReadInParts) {
+    PostgresBackend backend;
+    // Past the trigger, which counts row by row.
+    ASSERT_TRUE(backend
+                    .execute("ALTER TABLE sluice_page DISABLE TRIGGER sluice_page_noted;"
+                             "INSERT INTO sluice_page SELECT n, 'Page ' || n, 'page-' || n, '',"
+                             " CASE WHEN n % 4 = 0 THEN 'archived' ELSE 'active' END, 0, 1, 0, 0, 2"
+                             " FROM generate_series(1, 20004) AS n")
+                    .ok());
+    const CandidateSet all = backend.run(backend.store().candidates(0)).value();
+    EXPECT_EQ(all.candidates.size(), 15'003U);
+    EXPECT_TRUE(all.gone.empty());
+    EXPECT_EQ(backend.run(backend.store().candidates(1)).value().gone.size(), 5'001U);
+}
+
+}  // namespace
+}  // namespace sluice::titles
