@@ -12,9 +12,9 @@ namespace sluice::titles {
 struct Candidate {
     std::int64_t id = 0;
     std::int64_t version = 0;  // rises whenever the title changes
-    std::string title;         // UTF-8
-    std::string slug;
-    std::string author;
+    std::string title = {};    // UTF-8
+    std::string slug = {};
+    std::string author = {};
     WallTime updated_at{};
 };
 
