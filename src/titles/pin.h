@@ -1,0 +1,21 @@
+// PINs of claimed pages: stored as Argon2id hashes, which make every guess expensive.
+#pragma once
+
+#include "base/result.h"
+#include "base/secret.h"
+
+#include <string>
+
+namespace sluice::titles {
+
+// crypto_pwhash_str() with libsodium's limits "interactive": about 64 MiB and a twentieth of a
+// second of one core, so not for an event loop. kInvalidRequest for a PIN of less than kMinPinBytes
+// or more than kMaxPinBytes (titles/page.h); kOverloaded when there is no memory for it.
+// Thread-safe.
+Result<std::string> hash_pin(const Secret& pin);
+
+// Whether `hash` was made of `pin`. Costs the same whatever the answer is. A hash that can't be
+// read is nobody's. Thread-safe; not for an event loop either.
+bool verify_pin(const std::string& hash, const Secret& pin);
+
+}  // namespace sluice::titles
