@@ -9,9 +9,9 @@
 #include "access/token_watch.h"
 #include "app/data_dir_lock.h"
 #include "app/key_file.h"
+#include "app/listeners.h"
 #include "app/version.h"
 #include "base/exception.h"
-#include "io/address.h"
 #include "io/egress.h"
 #include "io/egress_monitor.h"
 #include "io/exchange_writer.h"
@@ -43,7 +43,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_future.hpp>
 
-#include <algorithm>
 #include <exception>
 #include <filesystem>
 #include <future>
@@ -59,49 +58,12 @@ namespace asio = boost::asio;
 
 namespace {
 
-// Of an address to listen on: "127.0.0.1:8080" -> "127.0.0.1", "[::1]:8080" -> "::1".
-std::string host_of(std::string_view listen) {
-    std::string_view host = listen.substr(0, listen.rfind(':'));
-    if (host.starts_with('[') && host.ends_with(']')) {
-        host = host.substr(1, host.size() - 2);
-    }
-    return std::string(host);
-}
-
-bool is_loopback(std::string_view listen) {
-    const std::string host = host_of(listen);
-    const auto address = io::Address::parse(host);
-    return address ? address->is_loopback() : host == "localhost";
-}
-
-bool all_loopback(const std::vector<std::string>& listen) {
-    return std::all_of(listen.begin(), listen.end(), is_loopback);
-}
-
 Error unusable(std::string_view setting, const Error& reason) {
     return Error{
         Code::kInvalidRequest, Blame::kCaller, std::string(setting) + ": " + reason.message, {}};
 }
 
 }  // namespace
-
-bool is_reached_from_elsewhere(const Config& config) {
-    return access::is_reached_from_elsewhere(config.access, all_loopback(config.server.listen));
-}
-
-std::string warn_of_strangers(const Config& config) {
-    const bool loopback_only = all_loopback(config.server.listen);
-    if (!is_reached_from_elsewhere(config) ||
-        access::anonymous_in_force(config.access, loopback_only) != access::Anonymous::kAll) {
-        return {};
-    }
-    return std::string("auth.anonymous is all, and ") +
-           (loopback_only
-                ? "server.trusted_proxy_cidrs or server.allowed_hosts name a proxy in front"
-                : "a listener is not on loopback") +
-           ": everybody who gets that far searches at your cost and reads the status, without a "
-           "token; leave it at auto, or set none or search";
-}
 
 std::string admin_socket_path(const std::string& data_dir) {
     return data_dir + "/sluice.sock";
@@ -375,12 +337,8 @@ Status Gateway::Parts::open_recorder() {
 }
 
 void Gateway::Parts::build_services() {
-    std::vector<std::string> hosts;
-    for (const std::string& listen : config.server.listen) {
-        hosts.push_back(host_of(listen));
-    }
-    access = std::make_unique<access::Access>(config.access, all_loopback(config.server.listen),
-                                              std::move(hosts), tokens, clock, metrics);
+    access = std::make_unique<access::Access>(config.access, listens_on_loopback_only(config),
+                                              listen_hosts(config), tokens, clock, metrics);
     if (redis) {
         shared_windows = std::make_unique<access::SharedWindows>(*redis, access->windows(), clock);
     }

@@ -65,12 +65,6 @@ class Gateway {
     std::unique_ptr<Parts> parts_;
 };
 
-// Whether others than programs of this machine reach a gateway that is set up so.
-bool is_reached_from_elsewhere(const Config& config);
-// What that means for callers without a token, where it leaves more open than an operator may know;
-// else empty.
-std::string warn_of_strangers(const Config& config);
-
 // Where the admin socket of a data directory is.
 std::string admin_socket_path(const std::string& data_dir);
 // Where its tokens are.

@@ -21,7 +21,7 @@ def run(*args, env=None, cwd=None):
 
 @pytest.mark.parametrize("args", [["--help"], ["serve", "--help"], ["check", "--help"], ["search", "--help"], ["tokens", "--help"],
                                   ["tokens", "add", "--help"], ["tokens", "list", "--help"], ["tokens", "revoke", "--help"],
-                                  ["cache", "purge", "--help"], ["doctor", "--help"], ["version", "--help"]])
+                                  ["cache", "purge", "--help"], ["doctor", "--help"], ["test", "--help"], ["version", "--help"]])
 def test_help_teaches(args):
     result = run(*args)
     assert result.returncode == 0 and "Usage:" in result.stdout and len(result.stdout) > 150
@@ -29,7 +29,7 @@ def test_help_teaches(args):
 
 @pytest.mark.parametrize("args, expected", [
     ([], "subcommand"), (["serv"], "did you mean 'serve'"), (["nonsense"], "there is no command"), (["serve", "--nope"], "--nope"),
-    (["search"], "query"), (["search", "-n", "99", "x"], "max-results"), (["tokens"], "subcommand"), (["tokens", "revoke"], "id"),
+    (["search"], "query"), (["search", "-n", "99", "x"], "max-results"), (["tokens"], "subcommand"), (["test"], "file"), (["tokens", "revoke"], "id"),
     (["tokens", "add", "--scopes", "everything"], "--scopes"), (["tokens", "add", "--expires-in", "soon"], "--expires-in"),
     (["tokens", "add", "--requests-per-minute", "99999999"], "requests"), (["serve", "--set", "novalue"], "KEY=VALUE"),
     (["tokens", "add", "--budget-usd-day", "0.0000004"], "at least 0.000001"),

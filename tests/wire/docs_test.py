@@ -11,7 +11,7 @@ import pytest
 from wire import SLUICE, TIMEOUT_S, Sluice
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/search.md", "docs/operate.md", "docs/egress.md", "docs/record-and-replay.md"]
+PAGES = ["README.md", "docs/search.md", "docs/operate.md", "docs/egress.md", "docs/record-and-replay.md", "docs/policy-tests.md"]
 # Shown for people, and covered elsewhere: they build, or run for minutes.
 LONG = re.compile(r"^(\w+=\S+ )*(\./run|\./test|bench/web|bench/cluster|bench/titles)\b")
 # What tests/wire/package_test.py does: build the package, and read the Dockerfile as the image.
@@ -53,10 +53,11 @@ def test_command(sluice, token_id, key_id, page, line):
     line = line.replace("127.0.0.1:8080", f"127.0.0.1:{sluice.port}").replace("revoke ID", f"revoke {token_id}")
     line = re.sub(r"(set|disable|test|remove) ID", rf"\1 {key_id}", line).replace("sluice-data/", f"{sluice.data_dir}/")
     line = re.sub(r"build/release/sluice (\w+)( add| list| revoke| purge| set| disable| test| remove)?(?!.*--data-dir)", rf"{SLUICE} \1\2 --data-dir {sluice.data_dir}", line)
-    line = line.replace("build/release/sluice", SLUICE)
+    line = line.replace("build/release/sluice", SLUICE).replace("config/", f"{ROOT}/config/")
     workdir = sluice.data_dir / "reader"
     workdir.mkdir(exist_ok=True)
     (workdir / "key.txt").write_text("a-key-of-the-guides-0001\n")
+    (workdir / "policies.yaml").write_text((ROOT / "config/policies.example.yaml").read_text())
     (workdir / "sluice.toml").write_text("[lanes.fast]\ndeadline_s = 5\n")
     result = subprocess.run(["bash", "-ec", line], capture_output=True, text=True, timeout=TIMEOUT_S, cwd=workdir,
                             stdin=subprocess.DEVNULL, env={**os.environ, "SERPER_API_KEYS": "key"})
@@ -80,6 +81,17 @@ def test_toml_blocks_are_right(tmp_path):
                 options = ["--set", f"replay.dir={ROOT}/demo/recordings", "--set", f"replay.faults={path}"]
             result = subprocess.run([SLUICE, "check", *options], capture_output=True, text=True, timeout=TIMEOUT_S)
             assert result.returncode == 0, (page, block, result.stderr)
+
+
+def test_policies_of_the_guide_hold(tmp_path):
+    blocks = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "docs/policy-tests.md").read_text(), re.M | re.S)
+    assert blocks
+    for number, block in enumerate(blocks):
+        path = tmp_path / f"{number}.yaml"
+        path.write_text(block)
+        result = subprocess.run([SLUICE, "test", path, "--set", "budgets.anonymous.usd_day=5"], capture_output=True, text=True,
+                                timeout=TIMEOUT_S, cwd=tmp_path)
+        assert result.returncode == 0, (block, result.stdout, result.stderr)
 
 
 def test_links_lead_somewhere():

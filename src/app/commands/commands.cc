@@ -42,6 +42,7 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
     app.require_subcommand(1);
     add_serve(app, chosen);
     add_check(app, chosen);
+    add_test(app, chosen);
     add_search(app, chosen);
     add_keys(app, chosen);
     add_tokens(app, chosen);

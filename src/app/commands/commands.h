@@ -14,6 +14,7 @@ namespace sluice::app {
 
 void add_serve(CLI::App& app, std::function<int()>& chosen);
 void add_check(CLI::App& app, std::function<int()>& chosen);
+void add_test(CLI::App& app, std::function<int()>& chosen);
 void add_search(CLI::App& app, std::function<int()>& chosen);
 void add_keys(CLI::App& app, std::function<int()>& chosen);
 void add_tokens(CLI::App& app, std::function<int()>& chosen);

@@ -5,6 +5,7 @@
 #include "app/descriptor_limit.h"
 #include "app/egress_probe.h"
 #include "app/key_file.h"
+#include "app/listeners.h"
 #include "app/offline_keys.h"
 #include "app/private_loop.h"
 #include "app/server_call.h"

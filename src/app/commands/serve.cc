@@ -2,6 +2,7 @@
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
 #include "app/descriptor_limit.h"
+#include "app/listeners.h"
 #include "app/service_manager.h"
 #include "app/version.h"
 #include "app/watchdog.h"
