@@ -90,7 +90,9 @@ RedisConfig RedisConfig::read(ConfigReader in) {
     RedisConfig c;
     in.secret({"url",
                "what replicas share: redis://[user:password@]host[:port][/database], rediss:// for "
-               "TLS; several with commas are tried in order; empty: nothing is shared",
+               "TLS; several with commas are tried in order; "
+               "redis+sentinel://[user:password@]host[:port],.../master[/database] asks sentinels "
+               "where it is; empty: nothing is shared",
                "GATEWAY_REDIS_URL"},
               c.url);
     in.boolean({"required",
@@ -155,8 +157,13 @@ Task<void> RedisClient::stop() {
     if (connection_) {
         connection_->close(RedisFault::kStopped);
     }
-    if (beat_) {
-        beat_->ring();
+    if (probe_) {
+        probe_->close(RedisFault::kStopped);
+    }
+    for (const auto& alarm : {beat_, watch_}) {
+        if (alarm) {
+            alarm->ring();
+        }
     }
     co_await tasks_.join();
 }
@@ -184,22 +191,33 @@ Task<void> RedisClient::keep_up() {
     }
 }
 
-// One endpoint after another, from the last one that served.
+std::shared_ptr<RedisConnection> RedisClient::make_connection(RedisEndpoint endpoint) {
+    const TlsContext* const tls = endpoint.tls ? tls_.get() : nullptr;
+    return std::make_shared<RedisConnection>(executor_, std::move(endpoint), tls, clock_, tasks_);
+}
+
+// One endpoint after another, in the order of the list, so that replicas that lost the same server
+// for different reasons meet again.
 Task<std::shared_ptr<RedisConnection>> RedisClient::attempt() {
-    for (std::size_t tried = 0;; ++tried) {
-        if (tried > 0) {
-            endpoint_ = (endpoint_ + 1) % config_.endpoints.size();
+    const std::size_t first = std::exchange(first_, 0);
+    for (std::size_t tried = 1;; ++tried) {
+        endpoint_ = (first + tried - 1) % config_.endpoints.size();
+        connection_ = make_connection(config_.endpoints[endpoint_]);
+        if (uses_sentinels()) {
+            auto server = co_await connection_->locate_master(clock_.now() + config_.timeout);
+            if (server) {
+                connection_ = make_connection(*std::move(server));
+            }
         }
-        const RedisEndpoint& endpoint = config_.endpoints[endpoint_];
-        auto candidate = std::make_shared<RedisConnection>(
-            executor_, endpoint, endpoint.tls ? tls_.get() : nullptr, clock_, tasks_);
-        connection_ = candidate;
-        co_await candidate->open(clock_.now() + config_.timeout);
+        const std::shared_ptr<RedisConnection> candidate = connection_;
+        if (candidate->is_open()) {
+            co_await candidate->open(clock_.now() + config_.timeout);
+        }
         if (candidate->is_open()) {
             co_return candidate;
         }
         count(candidate->fault());
-        if (tried + 1 == config_.endpoints.size()) {
+        if (tried == config_.endpoints.size()) {
             co_return candidate;
         }
     }
@@ -208,12 +226,61 @@ Task<std::shared_ptr<RedisConnection>> RedisClient::attempt() {
 Task<void> RedisClient::use(std::shared_ptr<RedisConnection> connection) {
     beat_ = std::make_shared<Alarm>(executor_);
     tasks_.spawn(beat(connection, beat_));
+    watch_ = std::make_shared<Alarm>(executor_);
+    if (uses_sentinels() || endpoint_ > 0) {
+        tasks_.spawn(watch(connection, watch_));
+    }
     co_await connection->serve();
     beat_->ring();
+    watch_->ring();
     count(connection->fault());
     if (connection->fault() == RedisFault::kNotServing) {
-        endpoint_ = (endpoint_ + 1) % config_.endpoints.size();
+        first_ = endpoint_ + 1;
     }
+}
+
+// Leaves a server that works for the one that all replicas are to use.
+Task<void> RedisClient::watch(std::shared_ptr<RedisConnection> connection,
+                              std::shared_ptr<Alarm> alarm) {
+    while (connection->is_open()) {
+        co_await clock_.wait(alarm, clock_.now() + kWatchEvery);
+        if (connection->is_open() && co_await another_serves(*connection)) {
+            connection->close(RedisFault::kMoved);
+        }
+    }
+}
+
+// In the order in which an attempt would try them: a master, and not the one that is in use.
+Task<bool> RedisClient::another_serves(const RedisConnection& connection) {
+    const std::size_t used = endpoint_;
+    const std::size_t end = uses_sentinels() ? config_.endpoints.size() : used;
+    for (std::size_t i = 0; i < end && connection.is_open(); ++i) {
+        probe_ = make_connection(config_.endpoints[i]);
+        if (uses_sentinels()) {
+            auto server = co_await probe_->locate_master(clock_.now() + config_.timeout);
+            if (!server) {
+                continue;
+            }
+            if (server->name() == connection.endpoint().name()) {
+                co_return false;
+            }
+            probe_ = make_connection(*std::move(server));
+        }
+        co_await probe_->open(clock_.now() + config_.timeout);
+        const bool serves = probe_->is_open() && probe_->is_master();
+        probe_->close(RedisFault::kStopped);
+        if (!serves) {
+            continue;
+        }
+        if (!uses_sentinels() && connection.is_master()) {
+            log_.warn("redis_two_masters",
+                      {{"address", i + 1},
+                       {"left", used + 1},
+                       {"mend", "make all addresses of redis.url but one its replicas"}});
+        }
+        co_return true;
+    }
+    co_return false;
 }
 
 Task<void> RedisClient::beat(std::shared_ptr<RedisConnection> connection,
@@ -345,13 +412,17 @@ Task<Result<RedisReply>> RedisClient::run(const RedisScript& script, std::vector
 }
 
 Millis RedisClient::back_within() const {
-    return kHeartbeatEvery + kRetryEvery + kSpread + 2 * config_.timeout;
+    // To notice it, and to try every endpoint in vain before the one that serves.
+    const std::size_t waits = 1 + config_.endpoints.size() * (uses_sentinels() ? 2 : 1);
+    const bool may_be_elsewhere = uses_sentinels() || config_.endpoints.size() > 1;
+    return kHeartbeatEvery + kRetryEvery + kSpread + waits * config_.timeout +
+           (may_be_elsewhere ? kWatchEvery : Millis::zero());
 }
 
 RedisClient::View RedisClient::view() const {
     View view;
     view.is_up = is_up();
-    view.server = config_.endpoints[endpoint_].name();
+    view.server = (connection_ ? connection_->endpoint() : config_.endpoints.front()).name();
     if (connection_ && !connection_->is_open()) {
         view.reason = to_string(connection_->fault());
     } else if (!view.is_up) {

@@ -32,8 +32,10 @@ namespace sluice::io {
 class TlsContext;
 
 struct RedisConfig {
-    Secret url = {};                            // as parse_redis_urls() takes it; empty: no Redis
-    std::vector<RedisEndpoint> endpoints = {};  // of `url`; the first that serves is used
+    Secret url = {};  // as parse_redis_urls() takes it; empty: no Redis
+    // Of `url`: the first that serves is used; or sentinels, of which the first that answers says
+    // which server that is.
+    std::vector<RedisEndpoint> endpoints = {};
     bool required = false;
     Millis timeout{500};  // of one command, and of making a connection
 
@@ -62,6 +64,9 @@ class RedisClient {
     static constexpr Millis kHeartbeatEvery{1'000};
     // Between two attempts, at most.
     static constexpr Millis kRetryEvery{1'000};
+    // How often it is seen whether another server is to be used than the one that works: a new
+    // master, as sentinels have it, or one that stands before it in the list.
+    static constexpr Millis kWatchEvery{1'000};
 
     // `config` has at least one endpoint. `tls` may be null unless one of them wants it. References
     // outlive it.
@@ -114,6 +119,10 @@ class RedisClient {
     Task<std::shared_ptr<RedisConnection>> attempt();
     Task<void> use(std::shared_ptr<RedisConnection> connection);
     Task<void> beat(std::shared_ptr<RedisConnection> connection, std::shared_ptr<Alarm> alarm);
+    Task<void> watch(std::shared_ptr<RedisConnection> connection, std::shared_ptr<Alarm> alarm);
+    Task<bool> another_serves(const RedisConnection& connection);
+    std::shared_ptr<RedisConnection> make_connection(RedisEndpoint endpoint);
+    bool uses_sentinels() const { return config_.endpoints.front().is_sentinel(); }
     Task<Result<RedisReply>> exchange(std::vector<std::string_view> words, Instant deadline);
     Result<RedisReply> judge(Result<RedisReply> reply);
     void count(RedisFault fault);
@@ -137,7 +146,10 @@ class RedisClient {
     guard::Event tried_;
     std::shared_ptr<RedisConnection> connection_;  // the last one that was tried
     std::shared_ptr<Alarm> beat_;                  // what its heartbeat waits on
-    std::size_t endpoint_ = 0;                     // of the connection
+    std::shared_ptr<RedisConnection> probe_;       // to see whether another is to be used
+    std::shared_ptr<Alarm> watch_;                 // what that waits on between two looks
+    std::size_t endpoint_ = 0;                     // that led to the connection
+    std::size_t first_ = 0;                        // of the endpoints, in the next attempt
     std::uint64_t connections_ = 0;
     std::optional<RedisFault> fault_;  // while it is down, once that is known
     Instant changed_at_{};

@@ -7,6 +7,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 
+#include <charconv>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,6 +34,23 @@ class RingAtEnd {
     std::shared_ptr<Alarm> alarm_;
 };
 
+// What a sentinel says of its master; nothing when it knows none.
+std::optional<RedisEndpoint> server_of(const RedisReply& reply, const RedisEndpoint& sentinel) {
+    if (reply.elements.size() != 2 || !reply.elements[0].is_text() ||
+        reply.elements[0].text.empty() || !reply.elements[1].is_text()) {
+        return std::nullopt;
+    }
+    RedisEndpoint server = sentinel;
+    server.master.clear();
+    server.host = reply.elements[0].text;
+    const std::string& port = reply.elements[1].text;
+    const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), server.port);
+    if (error != std::errc() || end != port.data() + port.size() || server.port == 0) {
+        return std::nullopt;
+    }
+    return server;
+}
+
 }  // namespace
 
 std::string_view to_string(RedisFault fault) {
@@ -47,6 +65,10 @@ std::string_view to_string(RedisFault fault) {
             return "database_refused";
         case RedisFault::kNotServing:
             return "not_serving";
+        case RedisFault::kMasterUnknown:
+            return "master_unknown";
+        case RedisFault::kMoved:
+            return "moved";
         case RedisFault::kTimedOut:
             return "timed_out";
         case RedisFault::kClosed:
@@ -72,13 +94,13 @@ std::optional<RedisFault> fault_of(const RedisReply& reply) {
     return std::nullopt;
 }
 
-RedisConnection::RedisConnection(const Executor& executor, const RedisEndpoint& endpoint,
+RedisConnection::RedisConnection(const Executor& executor, RedisEndpoint endpoint,
                                  const TlsContext* tls, Clock& clock, TaskScope& tasks)
-    : endpoint_(endpoint),
+    : endpoint_(std::move(endpoint)),
       clock_(clock),
       tasks_(tasks),
       resolver_(executor),
-      transport_(Socket(executor), tls, endpoint.host) {}
+      transport_(Socket(executor), tls, endpoint_.host) {}
 
 Task<void> RedisConnection::open(Instant deadline) {
     auto alarm = std::make_shared<Alarm>(co_await asio::this_coro::executor);
@@ -88,6 +110,29 @@ Task<void> RedisConnection::open(Instant deadline) {
     co_await shake_hands();
     co_await log_in();
     is_opening_ = false;
+}
+
+Task<std::optional<RedisEndpoint>> RedisConnection::locate_master(Instant deadline) {
+    auto alarm = std::make_shared<Alarm>(co_await asio::this_coro::executor);
+    const RingAtEnd ring(alarm);
+    tasks_.spawn(give_up_at(shared_from_this(), std::move(alarm), deadline));
+    co_await connect();
+    co_await shake_hands();
+    co_await log_in_to_sentinel();
+    if (!is_open()) {
+        co_return std::nullopt;
+    }
+    const std::array<std::string_view, 3> words{"SENTINEL", "get-master-addr-by-name",
+                                                endpoint_.master};
+    append_command(unsent_, words);
+    push();
+    const std::optional<RedisReply> reply = co_await next_reply();
+    if (!reply) {
+        co_return std::nullopt;
+    }
+    std::optional<RedisEndpoint> server = server_of(*reply, endpoint_);
+    close(server ? RedisFault::kStopped : RedisFault::kMasterUnknown);
+    co_return server;
 }
 
 Task<void> RedisConnection::give_up_at(std::shared_ptr<RedisConnection> self,
@@ -142,25 +187,31 @@ Task<void> RedisConnection::shake_hands() {
     }
 }
 
+void RedisConnection::append_login(std::vector<RedisFault>& meanings) {
+    if (endpoint_.password.empty()) {
+        return;
+    }
+    std::vector<std::string_view> words{"AUTH"};
+    if (!endpoint_.user.empty()) {
+        words.push_back(endpoint_.user);
+    }
+    words.push_back(endpoint_.password.reveal());
+    append_command(unsent_, words);
+    meanings.push_back(RedisFault::kLoginRefused);
+}
+
 Task<void> RedisConnection::log_in() {
     if (!is_open()) {
         co_return;
     }
     std::vector<RedisFault> meanings;  // of a refusal of each command
-    if (!endpoint_.password.empty()) {
-        std::vector<std::string_view> words{"AUTH"};
-        if (!endpoint_.user.empty()) {
-            words.push_back(endpoint_.user);
-        }
-        words.push_back(endpoint_.password.reveal());
-        append_command(unsent_, words);
-        meanings.push_back(RedisFault::kLoginRefused);
-    }
+    append_login(meanings);
     const std::string database = std::to_string(endpoint_.database);
     append_command(unsent_, std::vector<std::string_view>{"SELECT", database});
     meanings.push_back(RedisFault::kDatabaseRefused);
     append_command(unsent_, std::vector<std::string_view>{"PING"});
     meanings.push_back(RedisFault::kNotServing);
+    append_command(unsent_, std::vector<std::string_view>{"ROLE"});
     push();
     for (const RedisFault meaning : meanings) {
         const std::optional<RedisReply> reply = co_await next_reply();
@@ -175,6 +226,45 @@ Task<void> RedisConnection::log_in() {
             close(RedisFault::kGarbled);
             co_return;
         }
+    }
+    if (const std::optional<RedisReply> role = co_await next_reply()) {
+        judge_role(*role);
+    }
+}
+
+// Who may not ask finds out by a write that is refused.
+void RedisConnection::judge_role(const RedisReply& role) {
+    if (role.is_error()) {
+        return;
+    }
+    if (role.kind != RedisReply::Kind::kArray || role.elements.empty()) {
+        close(RedisFault::kGarbled);
+        return;
+    }
+    is_master_ = role.elements.front().text == "master";
+    if (!is_master_) {
+        close(RedisFault::kNotServing);
+    }
+}
+
+// The login is the server's. A sentinel may want the same one or none, so only what it refuses
+// without it counts.
+Task<void> RedisConnection::log_in_to_sentinel() {
+    if (!is_open()) {
+        co_return;
+    }
+    std::vector<RedisFault> ignored;
+    append_login(ignored);
+    append_command(unsent_, std::vector<std::string_view>{"PING"});
+    push();
+    for (std::size_t i = 0; i < ignored.size(); ++i) {
+        if (!co_await next_reply()) {
+            co_return;
+        }
+    }
+    const std::optional<RedisReply> pong = co_await next_reply();
+    if (pong && pong->kind != RedisReply::Kind::kStatus) {
+        close(fault_of(*pong).value_or(RedisFault::kGarbled));
     }
 }
 

@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sluice::io {
 
@@ -29,7 +30,9 @@ enum class RedisFault : std::uint8_t {
     kTlsFailed,
     kLoginRefused,
     kDatabaseRefused,
-    kNotServing,  // it loads its data, or is a replica that takes no writes
+    kNotServing,     // it loads its data, or is a replica that takes no writes
+    kMasterUnknown,  // the sentinel has no master of that name
+    kMoved,          // another server is to be used by now
     kTimedOut,
     kClosed,  // by the other side, or by the network
     kGarbled,
@@ -47,12 +50,20 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
     static constexpr std::size_t kMaxUnsentBytes = 32 * 1024 * 1024;
 
     // `tls` is null for a plain one. References outlive it; its tasks run in `tasks`.
-    RedisConnection(const Executor& executor, const RedisEndpoint& endpoint, const TlsContext* tls,
+    RedisConnection(const Executor& executor, RedisEndpoint endpoint, const TlsContext* tls,
                     Clock& clock, TaskScope& tasks);
 
-    // Connects, logs in and chooses the database. Ends with the connection ready or closed, by
-    // `deadline` at the latest. Throws when it is cancelled.
+    // Connects, logs in, chooses the database and sees that it is no replica, where it may ask
+    // that. Ends with the connection ready or closed, by `deadline` at the latest. Throws when it
+    // is cancelled.
     Task<void> open(Instant deadline);
+    // The same with a sentinel: where the master is, with the login that is for it. Nothing:
+    // fault() says why. The connection is closed then.
+    Task<std::optional<RedisEndpoint>> locate_master(Instant deadline);
+
+    const RedisEndpoint& endpoint() const { return endpoint_; }
+    // Whether it said so itself.
+    bool is_master() const { return is_master_; }
     bool is_open() const { return !fault_; }
     // Whether commands can be sent.
     bool is_ready() const { return is_open() && !is_opening_; }
@@ -80,6 +91,9 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
     Task<void> connect();
     Task<void> shake_hands();
     Task<void> log_in();
+    void append_login(std::vector<RedisFault>& meanings);
+    void judge_role(const RedisReply& role);
+    Task<void> log_in_to_sentinel();
     Task<std::optional<RedisReply>> next_reply();
     Task<bool> fill();
     Task<void> wait_for(IoState wish);
@@ -87,7 +101,7 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
     void push();
     Task<void> push_later(std::shared_ptr<RedisConnection> self);
 
-    const RedisEndpoint& endpoint_;
+    const RedisEndpoint endpoint_;
     Clock& clock_;
     TaskScope& tasks_;
     boost::asio::ip::basic_resolver<boost::asio::ip::tcp, Executor> resolver_;
@@ -100,6 +114,7 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
     bool is_push_due_ = false;
     bool is_pushing_ = false;  // a task does, as soon as there is room
     bool is_opening_ = true;
+    bool is_master_ = false;
     std::optional<RedisFault> fault_;
 };
 

@@ -12,6 +12,8 @@ namespace {
 
 constexpr std::size_t kMaxEndpoints = 16;
 constexpr std::uint32_t kMaxDatabase = 1'000'000;
+constexpr std::uint16_t kSentinelPort = 26'379;
+constexpr std::size_t kMaxMasterBytes = 128;
 
 template <class Int>
 std::optional<Int> parse_number(std::string_view text, Int max) {
@@ -63,16 +65,18 @@ bool read_address(std::string_view address, RedisEndpoint& endpoint) {
     return !host.empty();
 }
 
-// Nothing, or what is wrong with it.
-std::optional<std::string_view> read_url(std::string_view url, RedisEndpoint& endpoint) {
-    if (url.starts_with("rediss://")) {
-        endpoint.tls = true;
-        url.remove_prefix(9);
-    } else if (url.starts_with("redis://")) {
-        url.remove_prefix(8);
-    } else {
-        return "expected redis:// or rediss://";
+constexpr std::string_view kNoAddress = "expected host or host:port, an IPv6 address in brackets";
+
+bool take_prefix(std::string_view& text, std::string_view prefix) {
+    if (!text.starts_with(prefix)) {
+        return false;
     }
+    text.remove_prefix(prefix.size());
+    return true;
+}
+
+// Takes the login off the front of `url`. Nothing, or what is wrong with it.
+std::optional<std::string_view> take_login(std::string_view& url, RedisEndpoint& endpoint) {
     if (url.find_first_of("?#") != std::string_view::npos) {
         return "expected no parameters; percent-encode '?' and '#' in a password";
     }
@@ -82,19 +86,94 @@ std::optional<std::string_view> read_url(std::string_view url, RedisEndpoint& en
         }
         url.remove_prefix(at + 1);
     }
+    return std::nullopt;
+}
+
+// What stands behind the last '/' of a URL, which may be nothing.
+std::optional<std::string_view> read_database(std::string_view text, RedisEndpoint& endpoint) {
+    const auto number = parse_number<std::uint32_t>(text, kMaxDatabase);
+    if (!text.empty() && !number) {
+        return "expected the number of a database after the '/'";
+    }
+    endpoint.database = number.value_or(0);
+    return std::nullopt;
+}
+
+// Nothing, or what is wrong with it.
+std::optional<std::string_view> read_url(std::string_view url, RedisEndpoint& endpoint) {
+    endpoint.tls = take_prefix(url, "rediss://");
+    if (!endpoint.tls && !take_prefix(url, "redis://")) {
+        return "expected redis://, rediss://, redis+sentinel:// or rediss+sentinel://";
+    }
+    if (auto wrong = take_login(url, endpoint)) {
+        return wrong;
+    }
     if (const std::size_t slash = url.find('/'); slash != std::string_view::npos) {
-        const std::string_view database = url.substr(slash + 1);
-        const auto number = parse_number<std::uint32_t>(database, kMaxDatabase);
-        if (!database.empty() && !number) {
-            return "expected the number of a database after the '/'";
+        if (auto wrong = read_database(url.substr(slash + 1), endpoint)) {
+            return wrong;
         }
-        endpoint.database = number.value_or(0);
         url = url.substr(0, slash);
     }
     if (!read_address(url, endpoint)) {
-        return "expected host or host:port, an IPv6 address in brackets";
+        return kNoAddress;
     }
     return std::nullopt;
+}
+
+bool is_master_name(std::string_view name) {
+    return !name.empty() && name.size() <= kMaxMasterBytes &&
+           name.find_first_not_of(
+               "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+               "._-") == std::string_view::npos;
+}
+
+bool is_of_sentinels(std::string_view text) {
+    return text.starts_with("redis+sentinel://") || text.starts_with("rediss+sentinel://");
+}
+
+Error malformed(std::size_t place, std::string_view wrong) {
+    return Error{Code::kInvalidRequest,
+                 Blame::kCaller,
+                 "address " + std::to_string(place) + " of the list: " + std::string(wrong),
+                 {}};
+}
+
+// The one URL that names all sentinels.
+Result<std::vector<RedisEndpoint>> parse_sentinels(std::string_view url) {
+    RedisEndpoint common;
+    common.tls = take_prefix(url, "rediss");
+    url.remove_prefix(url.find("://") + 3);
+    if (auto wrong = take_login(url, common)) {
+        return malformed(1, *wrong);
+    }
+    const std::size_t slash = url.find('/');
+    const std::vector<std::string_view> parts = split_list(url.substr(0, slash));
+    std::string_view name = slash == std::string_view::npos ? "" : url.substr(slash + 1);
+    if (const std::size_t next = name.find('/'); next != std::string_view::npos) {
+        if (auto wrong = read_database(name.substr(next + 1), common)) {
+            return malformed(1, *wrong);
+        }
+        name = name.substr(0, next);
+    }
+    if (!is_master_name(name)) {
+        return malformed(1,
+                         "expected the name of the master, as the sentinels have it, after the "
+                         "'/'");
+    }
+    if (parts.empty() || parts.size() > kMaxEndpoints) {
+        return malformed(1, "expected 1 to 16 sentinels");
+    }
+    common.master = std::string(name);
+    common.port = kSentinelPort;
+    std::vector<RedisEndpoint> sentinels;
+    for (const std::string_view address : parts) {
+        RedisEndpoint sentinel = common;
+        if (!read_address(address, sentinel)) {
+            return malformed(sentinels.size() + 1, kNoAddress);
+        }
+        sentinels.push_back(std::move(sentinel));
+    }
+    return sentinels;
 }
 
 }  // namespace
@@ -105,6 +184,9 @@ std::string RedisEndpoint::name() const {
 }
 
 Result<std::vector<RedisEndpoint>> parse_redis_urls(std::string_view text) {
+    if (is_of_sentinels(trim(text))) {
+        return parse_sentinels(trim(text));
+    }
     std::vector<RedisEndpoint> endpoints;
     for (const std::string_view url : split_list(text)) {
         RedisEndpoint endpoint;
@@ -113,11 +195,7 @@ Result<std::vector<RedisEndpoint>> parse_redis_urls(std::string_view text) {
             wrong = "too many addresses";
         }
         if (wrong) {
-            return Error{Code::kInvalidRequest,
-                         Blame::kCaller,
-                         "address " + std::to_string(endpoints.size() + 1) +
-                             " of the list: " + std::string(*wrong),
-                         {}};
+            return malformed(endpoints.size() + 1, *wrong);
         }
         endpoints.push_back(std::move(endpoint));
     }

@@ -18,13 +18,19 @@ struct RedisEndpoint {
     std::string user = {};  // empty: the default user
     Secret password = {};   // empty: no login
     std::uint32_t database = 0;
+    // Of a sentinel: by which name it knows the server, whose login and database these are. Empty:
+    // this is the server.
+    std::string master = {};
 
+    bool is_sentinel() const { return !master.empty(); }
     // "host:port", for messages.
     std::string name() const;
 };
 
-// A comma-separated list of redis://[user[:password]@]host[:port][/database], or rediss:// for TLS.
-// User and password are percent-encoded. kInvalidRequest says what is wrong with which of them, by
+// A comma-separated list of redis://[user[:password]@]host[:port][/database], or rediss:// for TLS;
+// or redis+sentinel://[user[:password]@]host[:port],.../master[/database], or rediss+sentinel://,
+// whose hosts are the sentinels of that master. User and password are percent-encoded.
+// kInvalidRequest says what is wrong with which of them, by
 // its place in the list: it quotes nothing, since a password may stand anywhere in a malformed one.
 Result<std::vector<RedisEndpoint>> parse_redis_urls(std::string_view text);
 

@@ -4,7 +4,8 @@ import signal
 
 import pytest
 
-from wire import Redis, Sluice, until
+from cli_test import run
+from wire import Redis, RedisSentinel, Sluice, until
 
 
 @pytest.fixture
@@ -123,3 +124,51 @@ def test_doctor_warns_of_a_redis_that_forgets_counts_first(upstream, redis, poli
     assert found["finding"] == finding
     assert (policy in found["detail"]) == (finding == "hint")
     assert gateway.stop() == 0
+
+
+def test_a_failover_of_sentinels_is_followed_without_a_restart(upstream, redis):
+    """The master is killed, sentinels make its replica the master, and both replicas of the gateway share through that."""
+    replica = Redis("--replicaof", "127.0.0.1", redis.port)
+    sentinel = RedisSentinel(redis)
+    url = f"redis+sentinel://127.0.0.1:1,127.0.0.1:{sentinel.port}/main"
+    gateways = [Sluice(upstream, env={"GATEWAY_REDIS_URL": url}) for _ in range(2)]
+    try:
+        assert [state(gateway)["server"] for gateway in gateways] == [f"127.0.0.1:{redis.port}"] * 2
+        until(lambda: "master-link-status\nok" in sentinel.command("sentinel", "replicas", "main"))
+        redis.stop()
+        for gateway in gateways:
+            until(lambda: state(gateway)["state"] == "up" and state(gateway)["server"] == f"127.0.0.1:{replica.port}")
+        assert gateways[0].search("after the failover").status == 200
+        until(lambda: int(replica.command("dbsize")) > 0)
+        assert gateways[1].search("after the failover").json()["cached"]
+        assert all(gateway.stop() == 0 for gateway in gateways)
+    finally:
+        sentinel.stop()
+        replica.stop()
+
+
+def test_sentinels_that_know_no_such_master_are_told(upstream, redis, tmp_path):
+    sentinel = RedisSentinel(redis)
+    try:
+        url = f"redis+sentinel://127.0.0.1:{sentinel.port}/mian"
+        gateway = started(upstream, redis, GATEWAY_REDIS_URL=url)
+        assert state(gateway)["state"] == "down" and state(gateway)["reason"] == "master_unknown"
+        doctor = run("doctor", "--data-dir", gateway.data_dir, "--set", f"redis.url={url}", cwd=tmp_path)
+        assert "can't be used: master_unknown" in doctor.stdout
+        assert gateway.stop() == 0
+    finally:
+        sentinel.stop()
+
+
+def test_doctor_warns_of_a_list_with_two_masters(redis, tmp_path):
+    (tmp_path / "sluice-data").mkdir(mode=0o700)
+    other = Redis()
+    replica = Redis("--replicaof", "127.0.0.1", redis.port)
+    try:
+        two = run("doctor", "--set", f"redis.url={redis.url},{other.url}", cwd=tmp_path).stdout
+        assert f"127.0.0.1:{redis.port} and 127.0.0.1:{other.port} both take writes" in two
+        one = run("doctor", "--set", f"redis.url={redis.url},{replica.url}", cwd=tmp_path).stdout
+        assert f"127.0.0.1:{redis.port} answers" in one and "both" not in one
+    finally:
+        other.stop()
+        replica.stop()

@@ -204,15 +204,17 @@ def free_port():
 class Redis:
     """A real redis-server without a file on disk. scripts/setup installs it; without it tests fail."""
 
-    def __init__(self):
+    def __init__(self, *options):
         self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}"
+        self.options = options
+        self.folder = tempfile.TemporaryDirectory()  # where a replica puts what it was sent
         self.start()
 
     def start(self):
         """Also after stop(): on the same port, and empty."""
         self.process = Process(["/usr/bin/redis-server", "--port", self.port, "--bind", "127.0.0.1",
-                                "--save", "", "--appendonly", "no"])
+                                "--save", "", "--appendonly", "no", "--dir", self.folder.name, *self.options])
         self.process.wait_for_line(r"Ready to accept connections")
 
     def stop(self, number=signal.SIGKILL):
@@ -226,6 +228,25 @@ class Redis:
         done = subprocess.run(["/usr/bin/redis-cli", "-p", str(self.port), *map(str, words)],
                               capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
         return done.stdout.rstrip("\n")
+
+
+class RedisSentinel:
+    """A real sentinel that watches `master` under the name "main" and decides alone that it is down."""
+
+    def __init__(self, master, down_after_ms=1000):
+        self.port = free_port()
+        self.folder = tempfile.TemporaryDirectory()
+        config = pathlib.Path(self.folder.name) / "sentinel.conf"
+        config.write_text(f"port {self.port}\nbind 127.0.0.1\ndir {self.folder.name}\n"
+                          f"sentinel monitor main 127.0.0.1 {master.port} 1\n"
+                          f"sentinel down-after-milliseconds main {down_after_ms}\nsentinel failover-timeout main 5000\n")
+        self.process = Process(["/usr/bin/redis-server", config, "--sentinel"])
+        self.process.wait_for_line(r"Sentinel ID is")
+
+    def stop(self):
+        self.process.stop(signal.SIGKILL)
+
+    command = Redis.command
 
 
 class Sluice(Process):

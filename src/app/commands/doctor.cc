@@ -249,6 +249,26 @@ std::optional<Check> redis_of_gateway(const std::string& data_dir) {
                  server + ", which it can't use: " + std::string(redis->string_at("reason"))};
 }
 
+// Of a list, those that take writes: one of them is used, and replicas that lose sight of it for a
+// moment write into another.
+Task<std::vector<std::string>> masters_of(Executor executor, const io::RedisConfig& config,
+                                          std::shared_ptr<const io::TlsContext> tls, Clock& clock,
+                                          Random& random, const obs::Log& log,
+                                          obs::Metrics& metrics) {
+    std::vector<std::string> masters;
+    for (const io::RedisEndpoint& endpoint : config.endpoints) {
+        io::RedisConfig alone = config;
+        alone.endpoints = {endpoint};
+        io::RedisClient redis(executor, std::move(alone), tls, clock, random, log, metrics);
+        const Status started = co_await redis.start();
+        co_await redis.stop();
+        if (started.ok()) {
+            masters.push_back(endpoint.name());
+        }
+    }
+    co_return masters;
+}
+
 // Logs in, as a gateway would.
 Check check_redis(const Config& config) {
     if (!config.redis.enabled()) {
@@ -270,8 +290,7 @@ Check check_redis(const Config& config) {
     NoSink sink;
     const obs::Log log(clock, sink, obs::Level::kError);
     obs::Metrics metrics;
-    io::RedisClient redis(loop.executor(), config.redis, std::move(tls), clock, random, log,
-                          metrics);
+    io::RedisClient redis(loop.executor(), config.redis, tls, clock, random, log, metrics);
     const Result<std::string> answered = loop.run(try_redis(redis));
     if (!answered.ok()) {
         return {"redis", config.redis.required ? Finding::kBad : Finding::kHint,
@@ -282,6 +301,18 @@ Check check_redis(const Config& config) {
                 redis.view().server + " answers, but when it is full its maxmemory-policy " +
                     *policy +
                     " may throw away what quotas and budgets go by; set it to volatile-ttl"};
+    }
+    const bool is_list =
+        config.redis.endpoints.size() > 1 && !config.redis.endpoints.front().is_sentinel();
+    if (is_list) {
+        const std::vector<std::string> masters =
+            loop.run(masters_of(loop.executor(), config.redis, tls, clock, random, log, metrics));
+        if (masters.size() > 1) {
+            return {"redis", Finding::kHint,
+                    masters[0] + " and " + masters[1] +
+                        " both take writes, and share nothing with each other; make all addresses "
+                        "of redis.url but one its replicas"};
+        }
     }
     return {"redis", Finding::kGood, redis.view().server + " answers"};
 }

@@ -93,7 +93,7 @@ TEST(RedisHostile, WhatIsNoRedisIsLeftWithAReason) {
 
 TEST(RedisHostile, AnAnswerThatNobodyAskedForEndsTheConnection) {
     RedisFixture place("redis://127.0.0.1:1");
-    FakeRedis fake(place.loop, {"+OK\r\n+PONG\r\n", "+PONG\r\n+MORE\r\n"});
+    FakeRedis fake(place.loop, {"+OK\r\n+PONG\r\n-ERR unknown command\r\n", "+PONG\r\n+MORE\r\n"});
     io::RedisConfig config;
     config.endpoints = io::parse_redis_urls(fake.url()).value();
     io::RedisClient client(place.loop.get_executor(), config, nullptr, place.clock, place.random,
