@@ -35,6 +35,28 @@ if(SLUICE_FUZZ)
     target_compile_options(sluice_flags INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# sluice_lay_out(TARGET KIND): the optimised binary is rewritten after linking, so that the code which searches
+# run lies together; tools/lay_out knows each KIND. docs/decisions/0005-code-laid-out.md
+option(SLUICE_LAYOUT "lay out the code of optimised binaries by what searches run; needs loopback" ON)
+if(SLUICE_LAYOUT AND CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND NOT SLUICE_SANITIZE)
+    set(SLUICE_LAYS_OUT ON)
+    find_program(BOLT_PROGRAM llvm-bolt-19)
+    if(NOT BOLT_PROGRAM)
+        message(WARNING "llvm-bolt-19 is missing, so an uncached search will cost about a sixth more: apt-get install bolt-19")
+    endif()
+endif()
+
+function(sluice_lay_out TARGET KIND)
+    if(SLUICE_LAYS_OUT AND BOLT_PROGRAM)
+        find_package(Python3 REQUIRED COMPONENTS Interpreter)
+        target_link_options(${TARGET} PRIVATE -Wl,--emit-relocs)
+        add_custom_command(TARGET ${TARGET} POST_BUILD VERBATIM
+            COMMENT "Laying out the code of ${TARGET}"
+            COMMAND ${Python3_EXECUTABLE} -B ${PROJECT_SOURCE_DIR}/tools/lay_out
+                --bolt ${BOLT_PROGRAM} ${KIND} $<TARGET_FILE:${TARGET}>)
+    endif()
+endfunction()
+
 # sluice_library(NAME io_http SOURCES a.cc b.cc LINK base obs PRIVATE CURL::libcurl [ASIO])
 # A piece of src/. LINK names what its headers need, PRIVATE what only its .cc files do.
 # ASIO: its files use Asio or Beast, so they share the precompiled header.

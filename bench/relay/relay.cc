@@ -15,9 +15,11 @@
 #include <boost/asio/detached.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/signal_set.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
 
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -78,5 +80,8 @@ int main(int argc, char** argv) {
     const auto port = static_cast<unsigned short>(std::atoi(argv[1]));
     Acceptor acceptor(io, tcp::endpoint(asio::ip::address_v4::loopback(), port));
     asio::co_spawn(io, accept(acceptor, client, clock, argv[2]), asio::detached);
+    // Ends as a program does, so that what an instrumented one counted is written.
+    asio::signal_set ends(io, SIGTERM);
+    ends.async_wait([&io](const boost::system::error_code&, int) { io.stop(); });
     io.run();
 }
