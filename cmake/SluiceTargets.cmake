@@ -42,7 +42,7 @@ if(SLUICE_LAYOUT AND CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo" AND NOT SLUICE_S
     set(SLUICE_LAYS_OUT ON)
     find_program(BOLT_PROGRAM llvm-bolt-19)
     if(NOT BOLT_PROGRAM)
-        message(WARNING "llvm-bolt-19 is missing, so an uncached search will cost about a sixth more: apt-get install bolt-19")
+        message(WARNING "llvm-bolt-19 is missing, so an uncached search will cost about an eighth more: apt-get install bolt-19")
     endif()
 endif()
 
