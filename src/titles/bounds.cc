@@ -62,6 +62,14 @@ class QueryBounds::Collected {
             range_.low = std::max(range_.low, score - kBoundSlack);
         }
     }
+    // A part that is exactly this, if bytes are.
+    void add_perfect(double score) {
+        if (is_exact_) {
+            add_constant(score);
+        } else {
+            add_upper(score);
+        }
+    }
     // A part of which no more is known than that it is not higher.
     void add_upper(double score) { range_.high = std::max(range_.high, score + kBoundSlack); }
 
@@ -163,33 +171,36 @@ void QueryBounds::add_partial_ratios(const TitleForms& title, SharedWords shared
         out.add_constant(100.0 * kWordsFactor * factor);
     }
     // What is less than that decides nothing.
-    const double least = std::max({cutoff_ - kBoundSlack, out.range().low, kBoundSlack}) / 100.0;
-    const auto add_partial = [&out, least](const Pattern& pattern, Bytes text, std::size_t in_all,
-                                           double by) {
-        if (least > by || text.empty()) {
-            return;
-        }
-        if (pattern.size() == text.size()) {  // the library looks at pieces of either one
-            out.add_upper(100.0 * by);
-            return;
-        }
-        out.add(100.0 * by * pattern.partial(text, in_all, least / by));
-    };
-    add_partial(as_is_, title.as_is, common, factor);
-    if (shared != 0) {
-        return;
-    }
-    const double by_words = factor * kWordsFactor;
-    if (least > by_words) {
+    const double least = std::max({cutoff_ - kBoundSlack, out.range().low, kBoundSlack});
+    add_partial(as_is_, title.as_is, common, {.perfect = 100.0 * factor, .least = least}, out);
+    const PartialWeight by_words{.perfect = 100.0 * kWordsFactor * factor, .least = least};
+    if (shared != 0 || least > by_words.perfect) {
         return;
     }
     const bool is_title_sorted = is_same(title.as_is, title.sorted);
     const bool is_title_unique = is_same(title.sorted, title.unique);
     if (!is_sorted_ || !is_title_sorted) {
-        add_partial(sorted_, title.sorted, sorted_.common(title.sorted), by_words);
+        add_partial(sorted_, title.sorted, sorted_.common(title.sorted), by_words, out);
     }
     if (!is_unique_ || !is_title_unique) {
-        add_partial(unique_, title.unique, unique_.common(title.unique), by_words);
+        add_partial(unique_, title.unique, unique_.common(title.unique), by_words, out);
+    }
+}
+
+void QueryBounds::add_partial(const Pattern& pattern, Bytes text, std::size_t common,
+                              const PartialWeight& weight, Collected& out) {
+    if (weight.least > weight.perfect || text.empty()) {
+        return;
+    }
+    if (pattern.size() == text.size()) {  // the library looks at pieces of either one
+        out.add_upper(weight.perfect);
+        return;
+    }
+    const double found = pattern.partial(text, common, weight.least / weight.perfect);
+    if (found == 1.0) {
+        out.add_perfect(weight.perfect);
+    } else {
+        out.add(found * weight.perfect);
     }
 }
 

@@ -67,6 +67,11 @@ class QueryBounds {
 
  private:
     class Collected;
+    // What a partial ratio counts.
+    struct PartialWeight {
+        double perfect;  // the score when it is 100
+        double least;    // a score that is less need not be found
+    };
 
     void add_word_ratios(const TitleForms& title, SharedWords shared, std::size_t common,
                          Collected& out) const;
@@ -74,6 +79,8 @@ class QueryBounds {
                           Collected& out) const;
     void add_partial_ratios(const TitleForms& title, SharedWords shared, std::size_t common,
                             double factor, Collected& out) const;
+    static void add_partial(const Pattern& pattern, Bytes text, std::size_t common,
+                            const PartialWeight& weight, Collected& out);
 
     double cutoff_;
     Block block_;

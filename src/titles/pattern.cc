@@ -60,6 +60,33 @@ class GrowingPieces {
     std::size_t next_ = 1;
 };
 
+// How many bytes of a piece of a text occur in the pattern at all, which is the most that they can
+// have in common. Like that, it differs by one at most between neighbouring pieces.
+class CountsOfKnown {
+ public:
+    template <class Table>
+    CountsOfKnown(Bytes text, const Table& table) : is_counted_(text.size() <= kMost) {
+        std::uint8_t count = 0;
+        for (std::size_t i = 0; is_counted_ && i < text.size(); ++i) {
+            up_to_[i] = count;
+            count = static_cast<std::uint8_t>(count + (table[text[i]] != 0 ? 1 : 0));
+        }
+        if (is_counted_) {
+            up_to_[text.size()] = count;
+        }
+    }
+
+    std::size_t in(std::size_t start, std::size_t size) const {
+        return is_counted_ ? static_cast<std::size_t>(up_to_[start + size] - up_to_[start]) : size;
+    }
+
+ private:
+    static constexpr std::size_t kMost = 255;  // a longer text is not counted
+
+    bool is_counted_;
+    std::array<std::uint8_t, kMost + 1> up_to_;  // written as far as the text goes
+};
+
 }  // namespace
 
 Pattern::Pattern(Bytes text) : size_(text.size()) {
@@ -115,8 +142,12 @@ double Pattern::partial(Bytes text, std::size_t all_common, double floor) const 
 double Pattern::pieces_of_text(Bytes text, double floor) const {
     std::size_t needed = std::max<std::size_t>(1, round_up(floor * static_cast<double>(size_)));
     std::size_t best = 0;
+    const CountsOfKnown known(text, forward_);
     for (std::size_t at = 0; at + size_ <= text.size();) {
-        const std::size_t found = common(text.subspan(at, size_));
+        std::size_t found = known.in(at, size_);
+        if (found >= needed) {
+            found = common(text.subspan(at, size_));
+        }
         if (found >= needed) {
             best = found;
             needed = found + 1;
