@@ -163,6 +163,7 @@ Config Config::read(ConfigReader& in) {
     }
     c.access = access::AccessConfig::read(in);
     c.web = web::WebConfig::read(in);
+    c.titles = titles::TitlesConfig::read(in.section("titles"));
     c.budgets = access::BudgetConfig::read(in, web::provider_names());
     c.secrets = SecretsConfig::read(in.section("secrets"));
     c.database = DatabaseConfig::read(in.section("database"), c.data_dir);

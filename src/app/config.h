@@ -14,6 +14,7 @@
 #include "io/redis.h"
 #include "io/replay_http_client.h"
 #include "obs/log.h"
+#include "titles/config.h"
 #include "web/config.h"
 
 #include <optional>
@@ -48,6 +49,7 @@ struct Config {
     access::AccessConfig access;
     access::BudgetConfig budgets;
     web::WebConfig web;
+    titles::TitlesConfig titles;
     SecretsConfig secrets;
     DatabaseConfig database;
     io::RedisConfig redis;

@@ -18,6 +18,7 @@
 #include "obs/metrics.h"
 #include "surface/common/errors.h"
 #include "surface/rest/openapi.h"
+#include "titles/metrics.h"
 #include "web/metrics.h"
 
 #include <CLI/CLI.hpp>
@@ -46,7 +47,7 @@ std::string all_metrics() {
     for (const auto& side :
          {access::access_metrics(), io::egress_metrics(), io::exchange_metrics(),
           io::http_client_metrics(), io::http_server_metrics(), io::redis_metrics(),
-          io::sqlite_metrics(), obs::obs_metrics(), web::web_metrics()}) {
+          io::sqlite_metrics(), obs::obs_metrics(), titles::titles_metrics(), web::web_metrics()}) {
         specs.insert(specs.end(), side.begin(), side.end());
     }
     return obs::describe_metrics(specs);
