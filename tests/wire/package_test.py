@@ -32,6 +32,35 @@ def test_only_testing_needs_the_packages_of_tests(script, tmp_path):
     run(*line.split(), "-B", tmp_path, "-DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON", "-DCMAKE_DISABLE_FIND_PACKAGE_benchmark=ON", cwd=ROOT)
 
 
+def fetch_rapidfuzz(root, tools):
+    """scripts/fetch-rapidfuzz of a tree, with nothing but `tools` on the PATH: no network, no Python."""
+    for name in ["bash", "dirname", "cat"]:
+        (tools / name).symlink_to(shutil.which(name))
+    return subprocess.run([root / "scripts" / "fetch-rapidfuzz"], capture_output=True, text=True, timeout=PATIENCE_S,
+                          env={"PATH": str(tools)})
+
+
+def test_headers_that_are_there_are_not_fetched_again(tmp_path):
+    fetched = fetch_rapidfuzz(ROOT, tmp_path)
+    assert (fetched.returncode, fetched.stdout, fetched.stderr) == (0, "", "")
+
+
+def test_fetching_headers_names_what_it_lacks(tmp_path):
+    tree, tools = tmp_path / "tree", tmp_path / "tools"
+    (tree / "scripts").mkdir(parents=True)
+    tools.mkdir()
+    shutil.copy(ROOT / "scripts" / "fetch-rapidfuzz", tree / "scripts")
+    fetched = fetch_rapidfuzz(tree, tools)
+    assert fetched.returncode == 1 and "apt-get install python3-pip" in fetched.stderr, fetched.stderr
+    assert not (tree / ".deps").exists()
+
+
+def test_a_build_without_the_headers_names_the_remedy(tmp_path):
+    failed = subprocess.run(["cmake", "--preset", "release", "-B", tmp_path, f"-DSLUICE_RAPIDFUZZ_DIR={tmp_path}"],
+                            capture_output=True, text=True, timeout=PATIENCE_S, cwd=ROOT)
+    assert failed.returncode != 0 and "run scripts/setup" in " ".join(failed.stderr.split()), failed.stderr
+
+
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
     folder = tmp_path_factory.mktemp("package")
