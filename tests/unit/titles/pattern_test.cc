@@ -59,7 +59,7 @@ double partial(Bytes a, Bytes b) {
 
 TEST(Pattern, FindsWhatTwoTextsHaveInCommon) {
     SeededRandom random(11);
-    for (int i = 0; i < 20'000; ++i) {
+    for (int i = 0; i < 8'000; ++i) {
         const Text a = random_text(random, Pattern::kMaxSize);
         const Text b = random_text(random, 100);
         ASSERT_EQ(Pattern(a).common(b), common(a, b)) << "round " << i;
@@ -72,7 +72,7 @@ TEST(Pattern, FindsWhatTwoTextsHaveInCommon) {
 // floor.
 TEST(Pattern, FindsTheBestPiece) {
     SeededRandom random(12);
-    for (int i = 0; i < 20'000; ++i) {
+    for (int i = 0; i < 8'000; ++i) {
         const Text a = random_text(random, i % 2 == 0 ? 12 : Pattern::kMaxSize);
         const Text b = random_text(random, i % 3 == 0 ? 12 : i % 50 == 1 ? 400 : 60);
         if (a.empty() || b.empty() || a.size() == b.size()) {
