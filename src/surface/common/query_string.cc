@@ -8,6 +8,26 @@
 
 namespace sluice::surface {
 
+namespace {
+
+// Escape by escape, so that a bad one spoils no other.
+std::string decode_leniently(std::string_view text) {
+    std::string out;
+    while (!text.empty()) {
+        const std::size_t plain = std::min(text.find_first_of("%+"), text.size());
+        out += text.substr(0, plain);
+        text.remove_prefix(plain);
+        const std::string_view piece = text.substr(0, text.starts_with('%') ? 3 : 1);
+        const auto decoded = percent_decode(piece, PlusIsSpace::kYes);
+        const std::string_view taken = text.substr(0, decoded ? piece.size() : 1);
+        out += decoded ? *decoded : std::string(taken);
+        text.remove_prefix(taken.size());
+    }
+    return out;
+}
+
+}  // namespace
+
 Result<std::vector<QueryField>> read_query_string(std::string_view query) {
     std::vector<QueryField> fields;
     while (!query.empty()) {
@@ -26,6 +46,18 @@ Result<std::vector<QueryField>> read_query_string(std::string_view query) {
         fields.push_back({*std::move(name), *std::move(value)});
     }
     return fields;
+}
+
+std::optional<std::string> first_field(std::string_view form, std::string_view name) {
+    while (!form.empty()) {
+        const std::string_view pair = form.substr(0, form.find('&'));
+        form.remove_prefix(std::min(pair.size() + 1, form.size()));
+        const std::size_t equals = std::min(pair.find('='), pair.size());
+        if (decode_leniently(pair.substr(0, equals)) == name && !pair.empty()) {
+            return decode_leniently(pair.substr(std::min(equals + 1, pair.size())));
+        }
+    }
+    return std::nullopt;
 }
 
 }  // namespace sluice::surface

@@ -119,8 +119,8 @@ std::optional<io::HttpResponse> Router::refuse_head(const io::HttpRequest& reque
     if (route == nullptr) {
         return std::get<io::HttpResponse>(handle(request));  // no door is asked
     }
-    if (route->method == io::Method::kGet) {
-        return std::nullopt;  // some take anybody, and none reads a body
+    if (route->method == io::Method::kGet || route->takes_form) {
+        return std::nullopt;  // some take anybody, and none of those reads a large body
     }
     std::optional<Error> error = check_json_body(request);
     if (!error) {

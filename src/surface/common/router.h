@@ -24,6 +24,7 @@ struct Route {
     std::string path;   // "/v1/search"; a segment "{id}" stands for any that is not empty
     RouteHandler handler;
     bool admin_socket_only = false;  // elsewhere there is nothing at this path
+    bool takes_form = false;         // a form that anybody may send, not JSON
 };
 
 // What stands in `path` for the one segment in braces of `pattern`, still percent-encoded; nothing

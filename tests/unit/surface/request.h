@@ -49,6 +49,10 @@ class TestRequest {
         request_.body = texts_.emplace_back(std::move(text));
         return *this;
     }
+    TestRequest& from(const std::string& peer) {
+        request_.peer = *io::Address::parse(peer);
+        return *this;
+    }
     TestRequest& over_unix_socket() {
         request_.over_unix_socket = true;
         return *this;

@@ -1,0 +1,405 @@
+// The pages for people over real files: who gets to see which page, what a PIN opens, what the list
+// makes of any parameters, and the same search for programs.
+#include "access/tokens.h"
+#include "base/text.h"
+#include "request.h"
+#include "support/collecting_sink.h"
+#include "support/run_io.h"
+#include "support/temp_dir.h"
+#include "surface/pages/door.h"
+#include "surface/pages/metrics.h"
+#include "surface/rest/page_search.h"
+#include "titles/sqlite_page_store.h"
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/detached.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::surface {
+namespace {
+
+using namespace std::chrono_literals;
+using io::Method;
+using testing::HasSubstr;
+
+std::vector<Route> both(PagesDoor& pages, PageSearchDoor& programs) {
+    std::vector<Route> routes = pages_routes(pages);
+    for (Route& route : page_search_routes(programs)) {
+        routes.push_back(std::move(route));
+    }
+    return routes;
+}
+
+// Of the PINs "2468", "1357" and "24 68", as crypto_pwhash_str() makes them with the least memory,
+// so that tests need not wait for each.
+constexpr const char* kHash2468 =
+    "$argon2id$v=19$m=8,t=1,p=1$GYrZtaIg8F11SHYZ0KxqCA$1nMo3ZK3FRUrl5oFNEpaFS7AFJNL+q7LPoFEFcgUdcQ";
+constexpr const char* kHash1357 =
+    "$argon2id$v=19$m=8,t=1,p=1$92ljJPn4VtlDbgzHGA/XeA$kkLLsgqOUx50ziz6fa29Yh0+rAOCPcPLCzimX3IffNQ";
+constexpr const char* kHash24Space68 =
+    "$argon2id$v=19$m=8,t=1,p=1$LoJbyXkW1CYFbz9WYt+DtQ$tSWwL3Fmen7aqILo2/8Boy7yo5E+o0LVGt3YbHPX2P0";
+
+class PagesDoorTest : public testing::Test {
+ protected:
+    ~PagesDoorTest() override {
+        boost::asio::co_spawn(loop, search.stop(), boost::asio::detached);
+        loop.restart();
+        loop.run();
+    }
+
+    titles::PageRecord add(std::string title, std::string body = {}) {
+        titles::NewPage page;
+        page.title = std::move(title);
+        page.body = std::move(body);
+        page.author = "Ada";
+        return test::run_io(loop, store.add(std::move(page))).value();
+    }
+    void patch(std::int64_t id, titles::PagePatch patch) {
+        EXPECT_TRUE(test::run_io(loop, store.patch(id, std::move(patch))).ok());
+    }
+    void claim(std::int64_t id, std::string pin_hash) {
+        titles::PagePatch change;
+        change.is_claimed = true;
+        change.pin_hash = std::move(pin_hash);
+        patch(id, std::move(change));
+    }
+    io::HttpResponse ask(const TestRequest& request) {
+        io::HttpReply reply = router.handle(request.get());
+        if (auto* ready = std::get_if<io::HttpResponse>(&reply)) {
+            return std::move(*ready);
+        }
+        return test::run_io(loop, std::get<Task<io::HttpResponse>>(std::move(reply)));
+    }
+    io::HttpResponse get(const std::string& target) {
+        return ask(TestRequest(Method::kGet, target, clock.now()));
+    }
+    io::HttpResponse send_pin(const std::string& path, const std::string& form,
+                              const std::string& client = "203.0.113.7") {
+        TestRequest request(Method::kPost, path, clock.now());
+        request.header("Content-Type", "application/x-www-form-urlencoded").body(form);
+        request.from(client);
+        return ask(request);
+    }
+    double pin_tries(const char* outcome) { return metrics.counter(kPinTries, {outcome}).value(); }
+    static std::size_t rows_of(const io::HttpResponse& response) {
+        std::size_t rows = 0;
+        for (auto at = response.lead.find("<tr><td>"); at != std::string::npos;
+             at = response.lead.find("<tr><td>", at + 1)) {
+            rows += 1;
+        }
+        return rows;
+    }
+
+    test::TempDir dir;
+    test::ManualClock clock;
+    SeededRandom random{7};
+    test::CollectingSink sink;
+    obs::Log log{clock, sink, obs::Level::kInfo};
+    obs::Metrics metrics;
+    boost::asio::io_context loop{1};
+    io::SqliteStore page_file{
+        "pages", io::SqliteConnection::open(dir.file("pages.db"), titles::page_schema()).value(),
+        metrics};
+    io::SqliteStore budget_file{
+        "budget",
+        io::SqliteConnection::open(dir.file("budget.db"), titles::budget_schema()).value(),
+        metrics};
+    titles::SqlitePageStore store{page_file, page_file, clock};
+    titles::SearchBudget budget{budget_file, clock};
+    access::TokenTable tokens;
+    access::Access access{access::AccessConfig(), true, {"127.0.0.1"}, tokens, clock, metrics};
+    std::function<void()> before_scoring;
+    titles::TitleSearch search{
+        loop.get_executor(),
+        titles::TitlesConfig(),
+        access,
+        store,
+        budget,
+        clock,
+        random,
+        log,
+        metrics,
+        [this](const titles::Corpus& corpus, const QueryText& match,
+               const titles::ScoreLimits& limits, const std::stop_token& stop) {
+            if (before_scoring) {
+                before_scoring();
+            }
+            return titles::score_titles(corpus, match, limits, stop);
+        }};
+    PagesDoor door{search, store, access, clock, random, metrics};
+    PageSearchDoor programs{search, access};
+    Router router{both(door, programs), access};
+};
+
+TEST_F(PagesDoorTest, TheListShowsWhatIsActiveAndUnclaimed) {
+    add("Shown");
+    titles::PagePatch unlisted;
+    unlisted.lifecycle = titles::Lifecycle::kUnlisted;
+    patch(add("Unlisted").id, unlisted);
+    titles::PagePatch archived;
+    archived.lifecycle = titles::Lifecycle::kArchived;
+    patch(add("Archived").id, archived);
+    claim(add("Claimed").id, kHash2468);
+    const io::HttpResponse list = get("/");
+    EXPECT_EQ(list.status, 200);
+    EXPECT_EQ(rows_of(list), 1U) << list.lead;
+    EXPECT_THAT(list.lead, HasSubstr("1 page<"));
+    EXPECT_TRUE(has_header(list, "Cache-Control: private, no-cache"));
+    EXPECT_FALSE(has_header(list, "X-Robots-Tag: noindex"));
+}
+
+// A link to the list always works, whatever became of it on the way.
+TEST_F(PagesDoorTest, TheListTakesAnyParameters) {
+    for (int i = 0; i < 60; ++i) {
+        add("Page " + std::to_string(100 + i));
+        clock.advance(1s);
+    }
+    EXPECT_EQ(rows_of(get("/")), 50U);
+    EXPECT_THAT(get("/").lead, HasSubstr(">Page 159<"));
+    EXPECT_EQ(rows_of(get("/?page=2")), 10U);
+    EXPECT_THAT(get("/?sort=oldest").lead, HasSubstr(">Page 100<"));
+    EXPECT_THAT(get("/?sort=title&page=2").lead, HasSubstr(">Page 159<"));
+    for (const char* odd : {"/?page=3", "/?page=99999999999999999999",
+                            "/?page=18446744073709551615", "/?page=1000000000"}) {
+        const io::HttpResponse list = get(odd);
+        EXPECT_EQ(list.status, 200) << odd;
+        EXPECT_EQ(rows_of(list),
+                  std::string_view(odd).find("99999999999999999999") == std::string_view::npos
+                      ? 10U
+                      : 50U)
+            << odd;
+    }
+    for (const char* odd : {"/?page=0", "/?page=-1", "/?page=a", "/?page=", "/?sort=best",
+                            "/?sort=%ff", "/?q=x&&=", "/?page=1.5", "/?format=json"}) {
+        const io::HttpResponse list = get(odd);
+        EXPECT_EQ(list.status, 200) << odd;
+        EXPECT_THAT(list.lead, HasSubstr(">Page 159<")) << odd;
+    }
+}
+
+TEST_F(PagesDoorTest, APageIsShownAsItsLifecycleSays) {
+    const titles::PageRecord page = add("Café <menu>", "# Soup\n\n*hot* <script>x</script>");
+    const io::HttpResponse shown = get("/p/" + percent_encode(page.slug));
+    EXPECT_EQ(shown.status, 200);
+    EXPECT_THAT(shown.lead, HasSubstr("<h1 dir=\"auto\">Café &lt;menu&gt;</h1>"));
+    EXPECT_THAT(shown.lead, HasSubstr("<h2>Soup</h2>\n<p><em>hot</em>"));
+    EXPECT_THAT(shown.lead, HasSubstr("By Ada."));
+    EXPECT_FALSE(has_header(shown, "X-Robots-Tag: noindex"));
+
+    titles::PagePatch change;
+    change.lifecycle = titles::Lifecycle::kUnlisted;
+    patch(page.id, change);
+    const io::HttpResponse unlisted = get("/p/" + percent_encode(page.slug));
+    EXPECT_EQ(unlisted.status, 200);
+    EXPECT_TRUE(has_header(unlisted, "X-Robots-Tag: noindex"));
+    EXPECT_THAT(unlisted.lead, HasSubstr("<meta name=\"robots\" content=\"noindex\">"));
+
+    change.lifecycle = titles::Lifecycle::kArchived;
+    patch(page.id, change);
+    for (const std::string& path :
+         {"/p/" + percent_encode(page.slug), std::string("/p/never"), std::string("/p/%ff"),
+          std::string("/p/%"), std::string("/p/%2e%2e"), std::string("/assets/none.css"),
+          std::string("/theme/blue")}) {
+        const io::HttpResponse gone = get(path);
+        EXPECT_EQ(gone.status, 404) << path;
+        EXPECT_TRUE(has_header(gone, "Content-Type: text/html; charset=utf-8")) << path;
+        EXPECT_EQ(gone.lead.find("Soup"), std::string::npos);
+    }
+}
+
+// A long body is made HTML on another thread, with the same end.
+TEST_F(PagesDoorTest, ALongBodyIsShownWhole) {
+    std::string body;
+    while (body.size() < 3 * PagesDoor::kRenderedHere) {
+        body += "A *paragraph* of some length that is repeated.\n\n";
+    }
+    const titles::PageRecord page = add("Long", body + "The end.");
+    const io::HttpResponse shown = get("/p/" + page.slug);
+    EXPECT_EQ(shown.status, 200);
+    EXPECT_THAT(shown.lead, HasSubstr("<p>The end.</p>"));
+}
+
+TEST_F(PagesDoorTest, APinOpensItsPage) {
+    const titles::PageRecord page = add("Secret plans", "Plan *one*.");
+    claim(page.id, kHash24Space68);
+    const std::string path = "/p/" + page.slug;
+    const io::HttpResponse asked = get(path);
+    EXPECT_EQ(asked.status, 200);
+    EXPECT_THAT(asked.lead, HasSubstr("<form class=\"pin\" method=\"post\" action=\"" + path));
+    EXPECT_TRUE(has_header(asked, "Cache-Control: private, no-store"));
+    EXPECT_TRUE(has_header(asked, "X-Robots-Tag: noindex"));
+
+    const io::HttpResponse wrong = send_pin(path, "pin=1111");
+    EXPECT_EQ(wrong.status, 403);
+    EXPECT_THAT(wrong.lead, HasSubstr("That is not the PIN."));
+    EXPECT_EQ(send_pin(path, "").lead, wrong.lead) << "each wrong PIN has the same answer";
+    for (const std::string& kept : {asked.lead, wrong.lead}) {
+        EXPECT_EQ(kept.find("Plan"), std::string::npos);
+        EXPECT_EQ(kept.find("Secret"), std::string::npos);
+    }
+
+    const io::HttpResponse right = send_pin(path, "pin=24+68");
+    EXPECT_EQ(right.status, 200);
+    EXPECT_THAT(right.lead, HasSubstr("Plan <em>one</em>."));
+    EXPECT_TRUE(has_header(right, "Cache-Control: private, no-store"));
+    EXPECT_EQ(right.headers.find("Set-Cookie"), std::string::npos);
+    EXPECT_EQ(get(path).status, 200);
+    EXPECT_EQ(get(path).lead, asked.lead) << "nothing is remembered";
+    EXPECT_EQ(pin_tries("right"), 1);
+    EXPECT_EQ(pin_tries("wrong"), 2);
+}
+
+// Five tries a minute for a client and a page, whether right or wrong; then not even the right one.
+TEST_F(PagesDoorTest, APinCanBeTriedSoOften) {
+    const titles::PageRecord page = add("Secret plans", "Plan *one*.");
+    const titles::PageRecord other = add("Other plans");
+    claim(page.id, kHash2468);
+    claim(other.id, kHash1357);
+    const std::string path = "/p/" + page.slug;
+    for (int i = 0; i < PinGate::kTriesPerMinute; ++i) {
+        EXPECT_EQ(send_pin(path, "pin=0000").status, 403);
+    }
+    const io::HttpResponse limited = send_pin(path, "pin=2468");
+    EXPECT_EQ(limited.status, 429);
+    EXPECT_NE(limited.headers.find("Retry-After: "), std::string::npos);
+    EXPECT_EQ(limited.lead.find("Plan"), std::string::npos);
+    EXPECT_EQ(send_pin(path, "pin=2468", "203.0.113.8").status, 200);
+    EXPECT_EQ(send_pin("/p/" + other.slug, "pin=1357").status, 200);
+    clock.advance(60s);
+    EXPECT_EQ(send_pin(path, "pin=2468").status, 200);
+    EXPECT_EQ(pin_tries("limited"), 1);
+}
+
+TEST_F(PagesDoorTest, WhatIsNoPinFormIsRefused) {
+    const titles::PageRecord page = add("Secret plans");
+    claim(page.id, kHash2468);
+    const std::string path = "/p/" + page.slug;
+    TestRequest json(Method::kPost, path, clock.now());
+    json.header("Content-Type", "application/json").body("{}");
+    EXPECT_EQ(ask(json).status, 415);
+    EXPECT_EQ(send_pin(path, "pin=" + std::string(PagesDoor::kMaxFormBytes, '1')).status, 413);
+    EXPECT_EQ(send_pin("/p/never", "pin=2468").status, 404);
+    const titles::PageRecord open = add("Open", "Read *me*.");
+    EXPECT_THAT(send_pin("/p/" + open.slug, "pin=2468").lead, HasSubstr("Read <em>me</em>."));
+    // A form may be announced before it is sent; nobody needs a token for that.
+    TestRequest held(Method::kPost, path, clock.now());
+    held.header("Content-Type", "application/x-www-form-urlencoded");
+    EXPECT_FALSE(router.refuse_head(held.get()));
+}
+
+TEST_F(PagesDoorTest, APageThatIsClaimedWithoutAPinIsShownToNobody) {
+    const titles::PageRecord page = add("Secret plans", "Plan *one*.");
+    claim(page.id, "");
+    for (const io::HttpResponse& answer :
+         {get("/p/" + page.slug), send_pin("/p/" + page.slug, "pin=")}) {
+        EXPECT_EQ(answer.status, 404);
+        EXPECT_THAT(answer.lead, HasSubstr("This page is claimed"));
+        EXPECT_EQ(answer.lead.find("Plan"), std::string::npos) << answer.lead;
+    }
+}
+
+TEST_F(PagesDoorTest, ASearchIsShownOrGoesToTheList) {
+    add("Kubernetes deployment checklist");
+    const io::HttpResponse found = get("/search?q=kubrenetes+deploymnt&q=other");
+    EXPECT_EQ(found.status, 200);
+    EXPECT_THAT(found.lead, HasSubstr("value=\"kubrenetes deploymnt\""));
+    EXPECT_THAT(found.lead, HasSubstr("href=\"/p/kubernetes-deployment-checklist\""));
+    EXPECT_TRUE(has_header(found, "RateLimit-Policy: \"minute\";q=20;w=60, \"hour\";q=200;w=3600"));
+    EXPECT_EQ(get("/search").status, 303);
+    EXPECT_EQ(get("/search?q=++").status, 303);
+    EXPECT_EQ(get("/search?q=k").status, 200);
+    EXPECT_EQ(get("/search?q=%ff").status, 400);
+    EXPECT_EQ(get("/search?q=" + std::string(65, 'a')).status, 400);
+    EXPECT_EQ(get("/search?q=kubernetes&format=json").status, 404);
+    EXPECT_EQ(get("/search?format=").status, 404);
+    EXPECT_EQ(ask(TestRequest(Method::kPost, "/search", clock.now())).status, 405);
+    // The one valid search is all that was counted.
+    const io::HttpResponse next = get("/search?q=kubernetes");
+    EXPECT_NE(next.headers.find("\"minute\";r=18;"), std::string::npos) << next.headers;
+}
+
+TEST_F(PagesDoorTest, AScorerThatBreaksIsAPageWithTheForm) {
+    add("Kubernetes");
+    before_scoring = [] { throw std::runtime_error("broken"); };
+    const io::HttpResponse failed = get("/search?q=kubernetes");
+    EXPECT_EQ(failed.status, 500);
+    EXPECT_THAT(failed.lead, HasSubstr("value=\"kubernetes\""));
+    EXPECT_EQ(failed.lead.find("broken"), std::string::npos);
+}
+
+// Programs get the same search with windows of their own, and each refusal as a problem.
+TEST_F(PagesDoorTest, ProgramsSearchToo) {
+    add("Kubernetes \"deployment\"");
+    for (int i = 0; i < 20; ++i) {
+        EXPECT_EQ(get("/search?q=kubernetes").status, 200);
+    }
+    EXPECT_EQ(get("/search?q=kubernetes").status, 429);
+    const io::HttpResponse found = get("/v1/pages/search?q=Kubrenetes");
+    EXPECT_EQ(found.status, 200) << found.lead;
+    EXPECT_TRUE(has_header(found, "Content-Type: application/json"));
+    EXPECT_NE(found.headers.find("RateLimit: \"minute\";r=19;t="), std::string::npos)
+        << found.headers;
+    JsonReader reader;
+    const JsonValue body = reader.parse(found.lead).value();
+    std::vector<std::string> names;
+    for (const auto& [name, value] : body.members()) {
+        names.emplace_back(name);
+    }
+    EXPECT_EQ(names, (std::vector<std::string>{"query", "total_matched", "truncated", "results"}));
+    EXPECT_EQ(body.string_at("query"), "Kubrenetes");
+    EXPECT_EQ(body.find("total_matched")->as_integer(), 1);
+    EXPECT_EQ(body.find("truncated")->as_boolean(), false);
+    std::vector<JsonValue> results;
+    for (const JsonValue& result : body.find("results")->elements()) {
+        results.push_back(result);
+    }
+    ASSERT_EQ(results.size(), 1U);
+    EXPECT_EQ(results[0].find("id")->as_integer(), 1);
+    EXPECT_EQ(results[0].string_at("title"), "Kubernetes \"deployment\"");
+    EXPECT_EQ(results[0].string_at("slug"), "kubernetes-deployment");
+    EXPECT_GT(results[0].find("score")->as_number(), 60.0);
+
+    struct Case {
+        const char* query;
+        const char* detail;
+    };
+    for (const Case& each :
+         {Case{"", "q: expected what to search for"}, Case{"q=", "q: expected what to search for"},
+          Case{"q=k", "q: expected at least 2 characters"},
+          Case{"q=%00ab", "q: expected UTF-8 without NUL"}}) {
+        const io::HttpResponse refused = get(std::string(kPageSearchPath) + "?" + each.query);
+        EXPECT_EQ(refused.status, 400) << each.query;
+        EXPECT_TRUE(has_header(refused, "Content-Type: application/problem+json"));
+        EXPECT_EQ(reader.parse(refused.lead)->string_at("detail"), each.detail);
+    }
+    for (int i = 0; i < 19; ++i) {
+        EXPECT_EQ(get("/v1/pages/search?q=kubernetes").status, 200);
+    }
+    const io::HttpResponse limited = get("/v1/pages/search?q=kubernetes");
+    EXPECT_EQ(limited.status, 429);
+    EXPECT_EQ(reader.parse(limited.lead)->string_at("code"), "rate_limited");
+    EXPECT_NE(limited.headers.find("Retry-After: "), std::string::npos);
+    EXPECT_NE(limited.headers.find("RateLimit: \"minute\";r=0;t="), std::string::npos);
+}
+
+// Where searching needs a token, programs need one here; people's pages stay open.
+TEST_F(PagesDoorTest, ProgramsNeedWhatSearchingNeeds) {
+    access::AccessConfig closed;
+    closed.anonymous = access::Anonymous::kNone;
+    access.reconfigure(closed);
+    EXPECT_EQ(get("/v1/pages/search?q=kubernetes").status, 401);
+    EXPECT_EQ(get("/search?q=kubernetes").status, 200);
+    EXPECT_EQ(get("/").status, 200);
+}
+
+}  // namespace
+}  // namespace sluice::surface
