@@ -509,6 +509,11 @@ void Gateway::reload(Config config) {
     parts_->log.set_lowest(config.log_level);
 }
 
+void Gateway::start_leaving() {
+    parts_->ops_door->start_draining();
+    parts_->server->start_leaving();
+}
+
 void Gateway::drain() {
     if (parts_->ops_door) {
         parts_->ops_door->start_draining();

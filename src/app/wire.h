@@ -56,6 +56,10 @@ class Gateway {
     // Takes over what may change while running; the rest stays until the next start.
     void reload(Config config);
 
+    // Readiness off, so that balancers go elsewhere; everything is served as before, but each
+    // connection ends with its next answer. drain() follows.
+    void start_leaving();
+
     // Readiness off, no new connections, requests under way finish within server.drain_timeout_s,
     // everything stops. Returns when all is done; a second call does nothing.
     void drain();

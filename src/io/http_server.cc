@@ -49,8 +49,13 @@ HttpServerConfig HttpServerConfig::read(ConfigReader& in) {
                  .help = "a client that takes nothing of its answer",
                  .needs_restart = false},
                 c.write_timeout, 10ms, 60min);
+    in.duration({.key = "shutdown_delay_s",
+                 .help = "shutdown: how long requests are still taken while /readyz says 503, so "
+                         "that balancers go elsewhere first; each answer closes its connection",
+                 .needs_restart = false},
+                c.shutdown_delay, 0ms, 60min);
     in.duration({.key = "drain_timeout_s",
-                 .help = "shutdown: how long requests under way may go on",
+                 .help = "shutdown: how long requests under way may go on after that",
                  .needs_restart = false},
                 c.drain_timeout, 0ms, 60min);
     in.text({"tls_certificate_file", "PEM certificate chain; with tls_key_file switches TLS on"},
@@ -186,6 +191,12 @@ void HttpServer::add_unix_socket(std::string path) {
 
 std::vector<std::string> HttpServer::addresses() const {
     return impl_->addresses;
+}
+
+void HttpServer::start_leaving() {
+    for (const auto& thread : impl_->threads) {
+        thread->start_leaving();
+    }
 }
 
 void HttpServer::drain() {

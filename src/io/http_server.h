@@ -40,7 +40,8 @@ struct HttpServerConfig {
     Millis body_timeout{30'000};            // from the end of the head to the last byte of the body
     Millis idle_timeout{75'000};            // a kept-alive connection without a request
     Millis write_timeout{30'000};           // a client that does not take its answer
-    Millis drain_timeout{15'000};           // shutdown: how long requests under way may go on
+    Millis shutdown_delay{};                // shutdown: how long requests are still taken
+    Millis drain_timeout{15'000};           // and then, how long those under way may go on
     std::string tls_certificate_file = {};  // PEM chain; with tls_key_file switches TLS on
     std::string tls_key_file = {};
 
@@ -71,6 +72,10 @@ class HttpServer {
 
     // The bound addresses with their real ports, "127.0.0.1:43210", in the order of config.listen.
     std::vector<std::string> addresses() const;
+
+    // Soon to be followed by drain(): everything is served as before, but each connection ends
+    // with its next answer, which says Connection: close.
+    void start_leaving();
 
     // Removes the Unix sockets' paths and stops accepting; idle connections close at once, busy
     // ones after their answer (which says Connection: close), and whatever is left after

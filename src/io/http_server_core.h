@@ -136,8 +136,9 @@ struct ServerCore {
     DateLine date;
     ServerCounters counters;
     WorkspacePool workspaces;
-    bool draining = false;
-    Instant now{};  // as of the last sweep or request
+    bool leaving = false;   // each connection ends with its next answer
+    bool draining = false;  // and nothing new is accepted
+    Instant now{};          // as of the last sweep or request
 };
 
 }  // namespace sluice::io

@@ -172,6 +172,10 @@ void HttpServerThread::sweep() {
     });
 }
 
+void HttpServerThread::start_leaving() {
+    asio::post(core_.io, [this] { core_.leaving = true; });
+}
+
 void HttpServerThread::drain() {
     asio::post(core_.io, [this] { begin_drain(); });
 }

@@ -37,6 +37,8 @@ class HttpServerThread {
 
     // From any thread.
     void reconfigure(const HttpServerConfig& config);
+    // From here on each connection ends with its next answer.
+    void start_leaving();
     // Stops accepting, closes what is idle, cuts what is left after the drain timeout.
     void drain();
 

@@ -346,7 +346,7 @@ void HttpSession::answer(HttpResponse response) {
     const RequestHead& head = w.input.head();
     const RequestContext& context = w.request.context;
     const bool client_closes = !head.keep_alive;
-    const bool we_close = response.close || core_.draining || peer_finished_;
+    const bool we_close = response.close || core_.leaving || core_.draining || peer_finished_;
     const int status = response.status;
     std::string traceparent;
     if (!head.traceparent.empty()) {

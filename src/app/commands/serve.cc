@@ -16,6 +16,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -140,7 +141,8 @@ void keep_within_descriptors(io::HttpServerConfig& server, std::size_t limit, co
     }
 }
 
-void reload(Gateway& gateway, Millis& drain_timeout, const LoadedConfig& started_with,
+// `in_force`: what holds for the end of the process.
+void reload(Gateway& gateway, io::HttpServerConfig& in_force, const LoadedConfig& started_with,
             const ConfigOptions& options, const Environment& environment, const obs::Log& log) {
     LoadedConfig fresh = load_config(options.sources(), environment);
     if (!fresh.errors.empty()) {
@@ -151,8 +153,8 @@ void reload(Gateway& gateway, Millis& drain_timeout, const LoadedConfig& started
         }
         return;
     }
-    drain_timeout = fresh.config.server.drain_timeout;
     keep_within_descriptors(fresh.config.server, descriptor_limit(), log);
+    in_force = fresh.config.server;
     gateway.reload(std::move(fresh.config));
     log.info("config_reloaded", {{"file", fresh.file}});
     const std::string waiting = waiting_for_restart(started_with.settings, fresh.settings);
@@ -192,6 +194,21 @@ int next_signal(const sigset_t& signals, Gateway& gateway, const ServiceManager&
     }
 }
 
+// So long balancers have to see that this process leaves; a second signal to end it ends that.
+void let_balancers_go(const sigset_t& signals, Gateway& gateway, Millis delay, const Clock& clock) {
+    gateway.start_leaving();
+    const Instant end = clock.now() + delay;
+    for (;;) {
+        const auto left = std::max(end - clock.now(), Duration::zero());
+        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+        const timespec patience{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
+        const int signal = sigtimedwait(&signals, nullptr, &patience);
+        if (signal == SIGTERM || signal == SIGINT || clock.now() >= end) {
+            return;
+        }
+    }
+}
+
 int serve(const ConfigOptions& options) {
     keep_no_large_blocks();
     const sigset_t signals = block_signals();
@@ -221,7 +238,7 @@ int serve(const ConfigOptions& options) {
     announce(*gateway, *loaded);
     log.info("server_started", {{"version", kVersion}, {"listen", gateway->addresses().front()}});
     manager.ready(serving_status(*gateway));
-    Millis drain_timeout = loaded->config.server.drain_timeout;
+    io::HttpServerConfig server = loaded->config.server;
     for (;;) {
         const int signal = next_signal(signals, *gateway, manager);
         if (signal != SIGHUP) {
@@ -229,11 +246,14 @@ int serve(const ConfigOptions& options) {
             break;
         }
         manager.reloading();
-        reload(*gateway, drain_timeout, *loaded, options, environment, log);
+        reload(*gateway, server, *loaded, options, environment, log);
         manager.ready(serving_status(*gateway));
     }
     manager.stopping();
-    const Watchdog watchdog(drain_timeout + kStopGrace, [] {
+    if (server.shutdown_delay > Millis::zero()) {
+        let_balancers_go(signals, *gateway, server.shutdown_delay, clock);
+    }
+    const Watchdog watchdog(server.drain_timeout + kStopGrace, [] {
         // What is durable is so at any moment, so this loses no more than a crash would: nothing.
         tell("sluice: the shutdown is stuck; ended without it\n");
         std::_Exit(1);
