@@ -138,13 +138,13 @@ level = "warn"
         return Server([BUILD / "tests" / "support" / "sluice_upstream", "--port", port, "--fixtures",
                        ROOT / "tests" / "cases" / "providers", "--delay-ms", delay_ms], port, core=LOAD_CORE)
 
-    def distinct(self, count):
-        script = pathlib.Path(self.folder) / f"distinct{count}.lua"
+    def distinct(self, count, word="stoneware"):
+        script = pathlib.Path(self.folder) / f"distinct{count}{word}.lua"
         script.write_text(f"""
 local n = 0
 request = function()
   n = (n + 1) % {count}
-  return wrk.format("GET", "/v1/search?q=stoneware+" .. n)
+  return wrk.format("GET", "/v1/search?q={word}+" .. n)
 end
 """)
         return script

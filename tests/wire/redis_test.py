@@ -1,4 +1,5 @@
 """One gateway and a real Redis that works, dies, hangs and comes back."""
+import concurrent.futures
 import json
 import signal
 
@@ -63,6 +64,21 @@ def test_a_required_redis_that_is_away_refuses_searches_clearly_until_it_is_back
     redis.send_signal(signal.SIGCONT)
     until(lambda: gateway.get("/readyz").status == 200)
     assert gateway.search("not now").status == 200
+    assert gateway.stop() == 0
+
+
+def test_what_is_in_memory_waits_for_no_redis(upstream, redis):
+    """One search hangs on a Redis that stands still; others, which need nothing of it, are answered meanwhile."""
+    gateway = started(upstream, redis, "[redis]\ntimeout_s = 20\n[lanes.fast]\ndeadline_s = 30\n")
+    assert gateway.search("kept before").status == 200
+    redis.send_signal(signal.SIGSTOP)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(gateway.search, "asks redis first")
+        for _ in range(50):
+            assert gateway.search("kept before").json()["cached"]
+        assert not waiting.done()
+        redis.send_signal(signal.SIGCONT)
+        assert waiting.result().status == 200
     assert gateway.stop() == 0
 
 
