@@ -2,21 +2,23 @@
 #include "access/shared_windows.h"
 
 #include "base/random.h"
+#include "guard/window_counter.h"
 #include "io/redis.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
 #include "support/collecting_sink.h"
+#include "support/real_loop.h"
+#include "support/redis_config.h"
 #include "support/redis_server.h"
 
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <exception>
-#include <functional>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -42,7 +44,7 @@ class SameMinute final : public Clock {
     SystemClock real_;
 };
 
-class SharedWindowsTest : public testing::Test {
+class SharedWindowsTest : public testing::Test, protected test::RealLoop {
  protected:
     struct Replica {
         RequestWindows windows;
@@ -54,13 +56,12 @@ class SharedWindowsTest : public testing::Test {
 
     SharedWindowsTest() {
         for (Replica* replica : {&one, &other}) {
-            io::RedisConfig config;
-            config.endpoints = io::parse_redis_urls(server.url()).value();
-            replica->redis = std::make_unique<io::RedisClient>(loop.get_executor(), config, nullptr,
-                                                               clock, random, log, metrics);
-            run(start(*replica->redis));
+            replica->redis = std::make_unique<io::RedisClient>(
+                loop.get_executor(), test::redis_config(server.url()), nullptr, minute, random, log,
+                metrics);
+            SLUICE_ASSERT(run(replica->redis->start()).ok());
             replica->shared =
-                std::make_unique<SharedWindows>(*replica->redis, replica->windows, clock);
+                std::make_unique<SharedWindows>(*replica->redis, replica->windows, minute);
             replica->redis->tasks().spawn(replica->shared->run(), replica->stop);
         }
     }
@@ -71,30 +72,21 @@ class SharedWindowsTest : public testing::Test {
         }
     }
 
-    static Task<void> start(io::RedisClient& redis) {
-        const Status started = co_await redis.start();
-        SLUICE_ASSERT(started.ok());
-    }
-    void run(Task<void> task) {
-        bool done = false;
-        boost::asio::co_spawn(loop, std::move(task), [&](const std::exception_ptr& error) {
-            done = true;
-            if (error) {
-                std::rethrow_exception(error);
-            }
-        });
-        while (!done) {
-            loop.restart();
-            loop.run_one();
-        }
-    }
-    // Long enough for what was counted to get around.
+    // What was counted has got to Redis, and what Redis said of it has come back.
     void let_tell() {
-        const Instant end = clock.now() + 3 * SharedWindows::kPause + 20ms;
-        while (clock.now() < end) {
-            loop.restart();
-            loop.run_one_for(5ms);
+        for (const auto& [place, requests] : counted) {
+            for (Replica* replica : {&one, &other}) {
+                ASSERT_TRUE(until([&] { return told(*replica, place) == requests; }));
+            }
         }
+    }
+    // A window, and the token in it.
+    using Place = std::pair<std::string, std::string>;
+    // Comes after what Redis answered that replica before.
+    std::int64_t told(Replica& replica, const Place& place) {
+        std::vector<std::string> words{"HGET", place.first, place.second};
+        const auto reply = run(replica.redis->command(std::move(words), Instant::max()));
+        return reply.ok() && !reply->is_nil() ? std::stoll(reply->text) : 0;
     }
     bool take(Replica& replica, const std::string& token, std::int64_t limit) {
         WindowRequest request;
@@ -102,16 +94,23 @@ class SharedWindowsTest : public testing::Test {
         request.token_limit = limit;
         request.client = "192.0.2.7";
         request.client_limit = 1'000;
-        return replica.windows.take(request, clock.wall).ok();
+        if (!replica.windows.take(request, minute.wall).ok()) {
+            return false;
+        }
+        const std::int64_t window = guard::window_index(minute.wall, RequestWindows::kWindow);
+        const std::lock_guard lock(mutex);
+        counted[{"sluice:windows:{all}:" + std::to_string(window) + ":token", token}] += 1;
+        return true;
     }
 
     test::RedisServer server;
-    boost::asio::io_context loop{1};
-    SameMinute clock;
+    SameMinute minute;
     SeededRandom random{9};
     test::CollectingSink sink;
-    obs::Log log{clock, sink, obs::Level::kInfo};
+    obs::Log log{minute, sink, obs::Level::kInfo};
     obs::Metrics metrics;
+    std::mutex mutex;
+    std::map<Place, std::int64_t> counted;
     Replica one;
     Replica other;
 };
@@ -126,7 +125,7 @@ TEST_F(SharedWindowsTest, ReplicasCountInOneWindow) {
     EXPECT_GE(passed, 10);
     EXPECT_LE(passed, 11) << "a replica hears what there was by asking";
     EXPECT_TRUE(take(other, "u", 10));
-    clock.wall += 1min;
+    minute.wall += 1min;
     EXPECT_TRUE(take(other, "t", 10)) << "the next minute";
 }
 
@@ -170,20 +169,20 @@ TEST_F(SharedWindowsTest, ThreadsCount) {
 
 // Without Redis each counts by itself, and goes on together when it is back.
 TEST_F(SharedWindowsTest, WithoutRedisEachCountsByItself) {
+    const auto both_are = [this](bool up) {
+        return one.redis->is_up() == up && other.redis->is_up() == up;
+    };
     server.kill();
-    let_tell();
+    ASSERT_TRUE(until([&] { return both_are(false); }));
     for (Replica* replica : {&one, &other}) {
         for (int i = 0; i < 10; ++i) {
             EXPECT_TRUE(take(*replica, "t", 10));
         }
         EXPECT_FALSE(take(*replica, "t", 10));
     }
-    let_tell();
+    counted.clear();
     server.start();
-    const Instant end = clock.now() + 10s;
-    while ((!one.redis->is_up() || !other.redis->is_up()) && clock.now() < end) {
-        let_tell();
-    }
+    ASSERT_TRUE(until([&] { return both_are(true); }));
     for (int i = 0; i < 10; ++i) {
         EXPECT_TRUE(take(one, "v", 10));
     }

@@ -107,14 +107,14 @@ TEST_F(PostgresClientTest, JobsRunSideBySide) {
     const Instant began = db.clock.now();
     std::vector<std::shared_ptr<PostgresFixture::Call>> calls;
     for (int i = 0; i < 8; ++i) {
-        calls.push_back(db.begin("SELECT 1::int FROM pg_sleep(0.3)"));
+        calls.push_back(db.begin("SELECT 1::int FROM pg_sleep(1)"));
     }
     ASSERT_TRUE(
         db.until([&] { return std::ranges::all_of(calls, [](auto& c) { return c->ended; }); }));
     for (const auto& call : calls) {
         EXPECT_TRUE((*call->reply).ok()) << (*call->reply).error().message;
     }
-    EXPECT_LT(db.clock.now() - began, 8 * 300ms);
+    EXPECT_LT(db.clock.now() - began, 8 * 1s) << "one after the other";
     EXPECT_LE(db.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'sluice'"
                        " AND datname = current_database()")
                   ->integer(0, 0),
@@ -136,7 +136,7 @@ TEST_F(PostgresClientTest, TheQueueIsBounded) {
 
 // A statement that takes too long ends by itself; others go on, on the same connections.
 TEST_F(PostgresClientTest, ASlowStatementEnds) {
-    PostgresFixture db(url_, 500ms);
+    PostgresFixture db(url_, 3s);
     ASSERT_TRUE(db.start().ok());
     const auto slow = db.query("SELECT 1::int FROM pg_sleep(30)");
     ASSERT_FALSE(slow.ok());
@@ -147,7 +147,7 @@ TEST_F(PostgresClientTest, ASlowStatementEnds) {
 
 // A result that is too large is not gathered.
 TEST_F(PostgresClientTest, AResultIsBounded) {
-    PostgresFixture db(url_, 20s);
+    PostgresFixture db(url_);
     ASSERT_TRUE(db.start().ok());
     const auto large = db.query("SELECT repeat('x', 1000000) FROM generate_series(1, 1000)");
     ASSERT_FALSE(large.ok());
@@ -170,7 +170,7 @@ TEST_F(PostgresClientTest, ACallerMayLeave) {
 // A database that is gone is refused at once, and is used again when it is back, with what was
 // prepared prepared anew.
 TEST_F(PostgresClientTest, ItComesBack) {
-    PostgresFixture db(url_, 1s);
+    PostgresFixture db(url_);
     ASSERT_TRUE(db.start().ok());
     ASSERT_TRUE(db.query("SELECT 1::int").ok());
     server_.kill();
@@ -179,7 +179,7 @@ TEST_F(PostgresClientTest, ItComesBack) {
     for (int i = 0; i < 100; ++i) {
         EXPECT_EQ(db.query("SELECT 1::int").error().code, Code::kUnavailable);
     }
-    EXPECT_LT(db.clock.now() - began, 500ms);
+    EXPECT_LT(db.clock.now() - began, 20s) << "not one timeout";
     server_.start();
     ASSERT_TRUE(db.until([&] { return db.client->is_up(); }));
     EXPECT_TRUE(db.query("SELECT 1::int").ok());
@@ -187,7 +187,8 @@ TEST_F(PostgresClientTest, ItComesBack) {
 
 // A database that stands still costs one timeout, not one a job, and the loop goes on meanwhile.
 TEST_F(PostgresClientTest, OneThatHangsCostsOneTimeout) {
-    PostgresFixture db(url_, 400ms);
+    constexpr Millis kTimeout = 3s;
+    PostgresFixture db(url_, kTimeout);
     ASSERT_TRUE(db.start().ok());
     std::vector<std::shared_ptr<PostgresFixture::Call>> calls;
     for (std::size_t i = 0; i < PostgresClient::kMaxConnections; ++i) {
@@ -208,12 +209,12 @@ TEST_F(PostgresClientTest, OneThatHangsCostsOneTimeout) {
         last = db.clock.now();
         return std::ranges::all_of(calls, [](auto& c) { return c->ended; });
     }));
-    EXPECT_LT(db.clock.now() - began, 900ms);
-    EXPECT_LT(longest, 300ms) << "something blocked the loop";
+    EXPECT_LT(db.clock.now() - began, 2 * kTimeout);
+    EXPECT_LT(longest, kTimeout / 2) << "something blocked the loop";
     for (int i = 0; i < 100; ++i) {
         EXPECT_FALSE(db.query("SELECT 1::int").ok());
     }
-    EXPECT_LT(db.clock.now() - began, 1'400ms);
+    EXPECT_LT(db.clock.now() - began, 3 * kTimeout);
     server_.resume();
     ASSERT_TRUE(db.until([&] { return db.client->is_up(); }));
     EXPECT_TRUE(db.query("SELECT 1::int").ok());
@@ -242,11 +243,15 @@ TEST_F(PostgresClientTest, NoticesAreHeard) {
     ASSERT_TRUE(db.start().ok());
     PostgresFixture other(url_);
     ASSERT_TRUE(other.start().ok());
-    const int before = heard;
+    constexpr int kNotices = 10;
     const Instant began = other.clock.now();
-    ASSERT_TRUE(other.query("NOTIFY changes").ok());
-    ASSERT_TRUE(db.until([&] { return heard > before; }));
-    EXPECT_LT(other.clock.now() - began, 500ms);
+    for (int i = 0; i < kNotices; ++i) {
+        const int before = heard;
+        ASSERT_TRUE(other.query("NOTIFY changes").ok());
+        ASSERT_TRUE(db.until([&] { return heard > before; }));
+    }
+    EXPECT_LT(other.clock.now() - began, kNotices * PostgresClient::kHeartbeatEvery / 2)
+        << "not at once, but with a heartbeat";
     const int before_loss = heard;
     server_.kill();
     ASSERT_TRUE(db.until([&] { return !db.client->is_up(); }));

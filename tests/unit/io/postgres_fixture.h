@@ -1,7 +1,6 @@
-// A PostgresClient on the test's own loop and the system's clock.
+// A PostgresClient on the test's own loop.
 #pragma once
 
-#include "base/clock.h"
 #include "base/random.h"
 #include "io/postgres.h"
 #include "io/postgres_metrics.h"
@@ -9,15 +8,13 @@
 #include "obs/log.h"
 #include "obs/metrics.h"
 #include "support/collecting_sink.h"
+#include "support/real_loop.h"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 
-#include <chrono>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,52 +22,21 @@
 
 namespace sluice::test {
 
-class PostgresFixture {
+class PostgresFixture : public RealLoop {
  public:
-    explicit PostgresFixture(const std::string& url, Millis timeout = Millis(5'000))
+    explicit PostgresFixture(const std::string& url, Millis timeout = Millis(20'000))
         : log(clock, sink, obs::Level::kInfo), client(make_client(url, timeout)) {}
     ~PostgresFixture() { run(client->stop()); }
 
     // One more on the same loop, to be stopped by who asked for it.
     std::unique_ptr<io::PostgresClient> make_client(const std::string& url,
-                                                    Millis timeout = Millis(5'000)) {
+                                                    Millis timeout = Millis(20'000)) {
         io::PostgresConfig config;
         config.url = Secret(url);
         config.target = io::parse_postgres_url(url).value();
         config.timeout = timeout;
         return std::make_unique<io::PostgresClient>(loop.get_executor(), std::move(config), "",
                                                     clock, random, log, metrics);
-    }
-
-    // The result of `task`; the client's own tasks go on afterwards.
-    template <class T>
-    T run(Task<T> task) {
-        std::optional<T> result;
-        run(store_result(std::move(task), result));
-        return std::move(*result);
-    }
-    void run(Task<void> task) {
-        bool done = false;
-        boost::asio::co_spawn(loop, std::move(task), [&](const std::exception_ptr& error) {
-            done = true;
-            if (error) {
-                std::rethrow_exception(error);
-            }
-        });
-        while (!done) {
-            loop.restart();
-            loop.run_one();
-        }
-    }
-
-    // Lets time pass until `condition` holds. False when it did not within ten seconds.
-    bool until(const std::function<bool()>& condition) {
-        const Instant end = clock.now() + std::chrono::seconds(10);
-        while (!condition() && clock.now() < end) {
-            loop.restart();
-            loop.run_one_for(std::chrono::milliseconds(10));
-        }
-        return condition();
     }
 
     Status start() { return run(client->start()); }
@@ -111,8 +77,6 @@ class PostgresFixture {
         return metrics.counter(io::kPostgresJobs, {outcome}).value();
     }
 
-    boost::asio::io_context loop{1};
-    SystemClock clock;
     SeededRandom random{7};
     CollectingSink sink;
     obs::Log log;

@@ -1,7 +1,6 @@
-// A RedisClient on the test's own loop and the system's clock.
+// A RedisClient on the test's own loop.
 #pragma once
 
-#include "base/clock.h"
 #include "base/random.h"
 #include "io/redis.h"
 #include "io/redis_metrics.h"
@@ -9,15 +8,14 @@
 #include "obs/log.h"
 #include "obs/metrics.h"
 #include "support/collecting_sink.h"
+#include "support/real_loop.h"
+#include "support/redis_config.h"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
 
-#include <chrono>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,54 +24,18 @@
 
 namespace sluice::test {
 
-class RedisFixture {
+class RedisFixture : public RealLoop {
  public:
-    explicit RedisFixture(const std::string& url, Millis timeout = Millis(500),
+    explicit RedisFixture(const std::string& url, Millis timeout = kRedisTimeout,
                           std::shared_ptr<const io::TlsContext> tls = nullptr)
         : log(clock, sink, obs::Level::kInfo) {
-        io::RedisConfig config;
-        config.url = Secret(url);
-        config.endpoints = io::parse_redis_urls(url).value();
-        config.timeout = timeout;
-        client = std::make_unique<io::RedisClient>(loop.get_executor(), std::move(config),
+        client = std::make_unique<io::RedisClient>(loop.get_executor(), redis_config(url, timeout),
                                                    std::move(tls), clock, random, log, metrics);
     }
     ~RedisFixture() { run(client->stop()); }
 
-    // The result of `task`; the client's own tasks go on afterwards.
-    template <class T>
-    T run(Task<T> task) {
-        std::optional<T> result;
-        run(store_result(std::move(task), result));
-        return std::move(*result);
-    }
-    void run(Task<void> task) {
-        bool done = false;
-        boost::asio::co_spawn(loop, std::move(task), [&](const std::exception_ptr& error) {
-            done = true;
-            if (error) {
-                std::rethrow_exception(error);
-            }
-        });
-        while (!done) {
-            loop.restart();
-            loop.run_one();
-        }
-    }
-
-    // Lets time pass until `condition` holds. False when it did not within ten seconds.
-    bool until(const std::function<bool()>& condition) {
-        const Instant end = clock.now() + std::chrono::seconds(10);
-        while (!condition() && clock.now() < end) {
-            loop.restart();
-            loop.run_one_for(std::chrono::milliseconds(10));
-        }
-        return condition();
-    }
-
     Status start() { return run(client->start()); }
-    Result<io::RedisReply> command(std::vector<std::string> words,
-                                   Duration patience = std::chrono::seconds(10)) {
+    Result<io::RedisReply> command(std::vector<std::string> words, Duration patience = kPatience) {
         return run(client->command(std::move(words), clock.now() + patience));
     }
 
@@ -86,7 +48,7 @@ class RedisFixture {
     std::shared_ptr<Call> begin(std::vector<std::string> words) {
         auto call = std::make_shared<Call>();
         Task<Result<io::RedisReply>> task =
-            client->command(std::move(words), clock.now() + std::chrono::seconds(10));
+            client->command(std::move(words), clock.now() + kPatience);
         boost::asio::co_spawn(
             loop, store_result(std::move(task), call->reply),
             boost::asio::bind_cancellation_slot(
@@ -99,8 +61,6 @@ class RedisFixture {
         return metrics.counter(io::kRedisCommands, {outcome}).value();
     }
 
-    boost::asio::io_context loop{1};
-    SystemClock clock;
     SeededRandom random{7};
     CollectingSink sink;
     obs::Log log;

@@ -77,13 +77,10 @@ TEST(RedisHostile, WhatIsNoRedisIsLeftWithAReason) {
     };
     for (const Hostile& row : rows) {
         SCOPED_TRACE(row.what);
-        asio::io_context unused;
         RedisFixture place("redis://127.0.0.1:1");
         FakeRedis fake(place.loop, row.says);
-        io::RedisConfig config;
-        config.endpoints = io::parse_redis_urls(fake.url()).value();
-        io::RedisClient client(place.loop.get_executor(), config, nullptr, place.clock,
-                               place.random, place.log, place.metrics);
+        io::RedisClient client(place.loop.get_executor(), redis_config(fake.url()), nullptr,
+                               place.clock, place.random, place.log, place.metrics);
         EXPECT_FALSE(place.run(client.start()).ok());
         EXPECT_EQ(client.view().reason, row.reason);
         place.run(client.stop());
@@ -94,10 +91,8 @@ TEST(RedisHostile, WhatIsNoRedisIsLeftWithAReason) {
 TEST(RedisHostile, AnAnswerThatNobodyAskedForEndsTheConnection) {
     RedisFixture place("redis://127.0.0.1:1");
     FakeRedis fake(place.loop, {"+OK\r\n+PONG\r\n-ERR unknown command\r\n", "+PONG\r\n+MORE\r\n"});
-    io::RedisConfig config;
-    config.endpoints = io::parse_redis_urls(fake.url()).value();
-    io::RedisClient client(place.loop.get_executor(), config, nullptr, place.clock, place.random,
-                           place.log, place.metrics);
+    io::RedisClient client(place.loop.get_executor(), redis_config(fake.url()), nullptr,
+                           place.clock, place.random, place.log, place.metrics);
     ASSERT_TRUE(place.run(client.start()).ok());
     EXPECT_TRUE(place.until(
         [&] { return place.metrics.counter(io::kRedisFaults, {"garbled"}).value() >= 1; }));
@@ -108,11 +103,8 @@ TEST(RedisHostile, AnAnswerThatNobodyAskedForEndsTheConnection) {
 TEST(RedisHostile, ASilentServerIsGivenUpAfterTheTimeout) {
     RedisFixture place("redis://127.0.0.1:1");
     FakeRedis fake(place.loop, {});
-    io::RedisConfig config;
-    config.endpoints = io::parse_redis_urls(fake.url()).value();
-    config.timeout = 100ms;
-    io::RedisClient client(place.loop.get_executor(), config, nullptr, place.clock, place.random,
-                           place.log, place.metrics);
+    io::RedisClient client(place.loop.get_executor(), redis_config(fake.url(), 100ms), nullptr,
+                           place.clock, place.random, place.log, place.metrics);
     EXPECT_FALSE(place.run(client.start()).ok());
     EXPECT_EQ(client.view().reason, "timed_out");
     place.run(client.stop());

@@ -8,26 +8,21 @@
 #include "obs/metrics.h"
 #include "support/collecting_sink.h"
 #include "support/manual_clock.h"
+#include "support/real_loop.h"
+#include "support/redis_config.h"
 #include "support/redis_server.h"
 #include "web/key_runtime_redis.h"
 
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/io_context.hpp>
-
-#include <chrono>
-#include <exception>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace sluice::test {
 
-class KeyReplicas {
+class KeyReplicas : public RealLoop {
  public:
-    explicit KeyReplicas(ManualClock& clock) : clock_(clock) {}
+    explicit KeyReplicas(ManualClock& time_of_keys) : time_of_keys_(time_of_keys) {}
     ~KeyReplicas() { stop(); }
     KeyReplicas(const KeyReplicas&) = delete;
     KeyReplicas& operator=(const KeyReplicas&) = delete;
@@ -40,15 +35,14 @@ class KeyReplicas {
 
     Replica& start(const std::string& url, const web::RuntimeConfig& config = {},
                    bool required = false) {
-        io::RedisConfig redis;
-        redis.endpoints = io::parse_redis_urls(url).value();
+        io::RedisConfig redis = redis_config(url);
         redis.required = required;
         auto replica = std::make_unique<Replica>();
-        replica->redis = std::make_unique<io::RedisClient>(loop_.get_executor(), redis, nullptr,
-                                                           io_clock_, random_, log_, metrics_);
+        replica->redis = std::make_unique<io::RedisClient>(loop.get_executor(), redis, nullptr,
+                                                           clock, random_, log_, metrics_);
         SLUICE_ASSERT(run(replica->redis->start()).ok());
-        replica->keys = std::make_shared<web::RedisKeyRuntime>(*replica->redis, clock_, random_,
-                                                               log_, metrics_, config, &clock_);
+        replica->keys = std::make_shared<web::RedisKeyRuntime>(
+            *replica->redis, time_of_keys_, random_, log_, metrics_, config, &time_of_keys_);
         return *replicas_.emplace_back(std::move(replica));
     }
     // As a process that is killed: what it holds stays as it is.
@@ -64,46 +58,14 @@ class KeyReplicas {
         replicas_.clear();
     }
 
-    template <class T>
-    T run(Task<T> task) {
-        std::optional<T> result;
-        run(store_result(std::move(task), result));
-        return *std::move(result);
-    }
-    void run(Task<void> task) {
-        bool done = false;
-        boost::asio::co_spawn(loop_, std::move(task), [&](const std::exception_ptr& error) {
-            done = true;
-            if (error) {
-                std::rethrow_exception(error);
-            }
-        });
-        while (!done) {
-            loop_.restart();
-            loop_.run_one();
-        }
-    }
-    // Lets things happen until `condition` holds. False when it did not within ten seconds.
-    bool until(const std::function<bool()>& condition) {
-        const Instant end = io_clock_.now() + std::chrono::seconds(10);
-        while (!condition() && io_clock_.now() < end) {
-            loop_.restart();
-            loop_.run_one_for(std::chrono::milliseconds(10));
-        }
-        return condition();
-    }
-
-    boost::asio::io_context& loop() { return loop_; }
     CollectingSink& lines() { return sink_; }
     obs::Metrics& metrics() { return metrics_; }
 
  private:
-    ManualClock& clock_;
-    boost::asio::io_context loop_{1};
-    SystemClock io_clock_;
+    ManualClock& time_of_keys_;
     SeededRandom random_{11};
     CollectingSink sink_;
-    obs::Log log_{io_clock_, sink_, obs::Level::kInfo};
+    obs::Log log_{clock, sink_, obs::Level::kInfo};
     obs::Metrics metrics_;
     std::vector<std::unique_ptr<Replica>> replicas_;
 };

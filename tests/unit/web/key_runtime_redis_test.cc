@@ -163,12 +163,12 @@ TEST_F(SharedKeysTest, APickThatNobodyWaitsForIsGivenBack) {
     std::optional<Pick> picked;
     bool ended = false;
     PickStart start = one.keys->pick(0, {});
-    boost::asio::co_spawn(replicas.loop(),
+    boost::asio::co_spawn(replicas.loop,
                           store_result(std::get<Task<Pick>>(std::move(start)), picked),
                           boost::asio::bind_cancellation_slot(
                               leave.slot(), [&](const std::exception_ptr&) { ended = true; }));
-    replicas.loop().restart();
-    replicas.loop().poll_one();
+    replicas.loop.restart();
+    replicas.loop.poll_one();
     leave.emit(boost::asio::cancellation_type::terminal);
     ASSERT_TRUE(replicas.until([&] { return ended; }));
     land(one);
@@ -188,12 +188,12 @@ TEST_F(SharedKeysTest, APickThatIsCancelledWhileRedisIsToldTakesNoKey) {
     std::optional<Pick> picked;
     bool ended = false;
     PickStart start = one.keys->pick(0, {});
-    boost::asio::co_spawn(replicas.loop(),
+    boost::asio::co_spawn(replicas.loop,
                           store_result(std::get<Task<Pick>>(std::move(start)), picked),
                           boost::asio::bind_cancellation_slot(
                               leave.slot(), [&](const std::exception_ptr&) { ended = true; }));
-    replicas.loop().restart();
-    replicas.loop().poll();
+    replicas.loop.restart();
+    replicas.loop.poll();
     leave.emit(boost::asio::cancellation_type::terminal);
     ASSERT_TRUE(replicas.until([&] { return ended; }));
     server.resume();
@@ -341,12 +341,12 @@ TEST_F(SharedKeysTest, APickWaitsUntilRedisIsTold) {
     std::array<std::optional<Pick>, kPicks> picks;
     for (std::size_t i = 0; i < kPicks; ++i) {
         PickStart start = (i % 2 == 0 ? one : other).keys->pick(0, {});
-        boost::asio::co_spawn(replicas.loop(),
+        boost::asio::co_spawn(replicas.loop,
                               store_result(std::get<Task<Pick>>(std::move(start)), picks[i]),
                               boost::asio::detached);
         for (int steps = 0; steps < 6; ++steps) {
-            replicas.loop().restart();
-            replicas.loop().run_one_for(1ms);
+            replicas.loop.restart();
+            replicas.loop.run_one_for(1ms);
         }
     }
     ASSERT_TRUE(replicas.until([&] {
