@@ -171,7 +171,8 @@ Task<std::optional<BudgetRefusal>> Reservation::Ledger::claim(Reservation& reser
         co_await shared->claim(std::move(accounts), reservation.cost_, deadline);
     switch (answer.end) {
         case SharedBudgets::Answer::End::kRoom:
-            break;
+        case SharedBudgets::Answer::End::kCancelled:  // cover() looks
+            co_return std::nullopt;
         case SharedBudgets::Answer::End::kNoRoom: {
             constexpr auto kToken = static_cast<std::size_t>(Purse::kToken);
             co_return used_up(*answer.refused, reservation.provider_,
@@ -179,14 +180,13 @@ Task<std::optional<BudgetRefusal>> Reservation::Ledger::claim(Reservation& reser
         }
         case SharedBudgets::Answer::End::kTooLate:
             co_return without_time();
-        case SharedBudgets::Answer::End::kCancelled:
-            break;
         case SharedBudgets::Answer::End::kUnknown:
             if (shared->is_required()) {
                 co_return without_replicas();
             }
+            co_return std::nullopt;
     }
-    co_return std::nullopt;
+    SLUICE_ASSERT(false && "an End outside its enumeration");
 }
 
 bool Reservation::Ledger::is_limited(const Reservation& reservation) {
@@ -362,15 +362,22 @@ Task<std::optional<BudgetRefusal>> Budgets::cover(Reservation& reservation, Inst
             co_return std::nullopt;
         }
     }
-    const guard::WriteEnd end = co_await ledger->writer.wait_for(reservation.write_, deadline);
-    if (end == guard::WriteEnd::kLost && ledger->needs_store(reservation)) {
-        co_return ledger->without_store();
+    switch (co_await ledger->writer.wait_for(reservation.write_, deadline)) {
+        case guard::WriteEnd::kWritten:
+            reservation.covered_ = true;
+            co_return std::nullopt;
+        case guard::WriteEnd::kLost:
+            if (ledger->needs_store(reservation)) {
+                co_return ledger->without_store();
+            }
+            reservation.covered_ = true;
+            co_return std::nullopt;
+        case guard::WriteEnd::kDeadline:
+            co_return Reservation::Ledger::without_time();
+        case guard::WriteEnd::kCancelled:
+            co_return std::nullopt;
     }
-    if (end == guard::WriteEnd::kDeadline) {
-        co_return Reservation::Ledger::without_time();
-    }
-    reservation.covered_ = true;
-    co_return std::nullopt;
+    SLUICE_ASSERT(false && "a WriteEnd outside its enumeration");
 }
 
 std::optional<BudgetRefusal> Budgets::would_refuse(const Purchase& purchase) const {

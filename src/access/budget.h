@@ -50,8 +50,11 @@ class Reservation {
     // Whether the call may be sent; otherwise Budgets::cover() is to be awaited first. Where
     // replicas share what is limited, that is so before every call.
     bool is_covered() const { return covered_; }
-    // The request is about to leave.
-    void mark_sent() { sent_ = true; }
+    // The request is about to leave; it is covered.
+    void mark_sent() {
+        SLUICE_ASSERT(covered_);
+        sent_ = true;
+    }
     // The call is over. With what the provider charges for it; with nothing when it charges
     // nothing.
     void settle(const std::optional<Spent>& charged) &&;
@@ -94,8 +97,9 @@ class Budgets {
     // it, which takes guard::kMaxWriteWait at most. Nothing when the call may be sent; a refusal
     // when a purse has no room with what other replicas spend, when that is not known and
     // redis.required, when `deadline` comes first, and when the store is lost and
-    // budgets.on_store_loss says so. A cancelled wait ends with nothing, too: who may be cancelled
-    // looks before waiting for anything else and before marking the call as sent.
+    // budgets.on_store_loss says so. A cancelled wait ends with nothing, too, and the
+    // reservation is still not covered: who may be cancelled looks before waiting for anything
+    // else.
     Task<std::optional<BudgetRefusal>> cover(Reservation& reservation, Instant deadline);
 
     // Control loop. What reserve() would say, without reserving; a lost store and what other

@@ -4,11 +4,14 @@
 #include "base/random.h"
 #include "unit/access/budget_harness.h"
 
+#include <boost/asio/bind_cancellation_slot.hpp>
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <exception>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -282,6 +285,27 @@ TEST(Budgets, AHangingStoreHoldsNobodyUpForLong) {
     EXPECT_TRUE(h.spend());
     EXPECT_EQ(h.clock.now() - before, Duration(guard::kMaxWriteWait));
     EXPECT_EQ(h.metrics.gauge(kBudgetStoreLost).value(), 1);
+}
+
+// Whoever leaves while the store is written to is refused nothing, and nobody has vouched for it.
+TEST(Budgets, AWaitThatIsCancelledCoversNothing) {
+    BudgetHarness h;
+    h.store.write_time = 100ms;
+    const Payer payer;
+    auto ready = h.budgets->reserve({payer, BudgetHarness::kSerper, "k1", {1, 1, 1}});
+    auto& reservation = std::get<Reservation>(ready);
+    ASSERT_FALSE(reservation.is_covered());
+    boost::asio::cancellation_signal leave;
+    std::optional<std::optional<BudgetRefusal>> ended;
+    boost::asio::co_spawn(
+        h.io, store_result(h.budgets->cover(reservation, h.clock.now() + 10s), ended),
+        boost::asio::bind_cancellation_slot(leave.slot(), [](const std::exception_ptr&) {}));
+    test::run_ready(h.io);
+    leave.emit(boost::asio::cancellation_type::terminal);
+    test::run_ready(h.io);
+    ASSERT_TRUE(ended.has_value());
+    EXPECT_FALSE(ended->has_value());
+    EXPECT_FALSE(reservation.is_covered());
 }
 
 // However many accounts are waited for at once, a write takes a bounded number of them, and each
