@@ -63,4 +63,15 @@ void TurnQueue::undo(const Turn& turn) {
     }
 }
 
+void TurnQueue::note_started(std::int64_t calls, Instant now) {
+    const Instant empty = now + tokens() * per_token_;
+    const Instant at = std::max(full_at_, now) + std::min(calls, tokens()) * per_token_;
+    full_at_ = std::min(at, std::max(full_at_, empty));
+}
+
+std::int64_t TurnQueue::missing(Instant now) const {
+    const Duration flowing_in = std::max(full_at_, now) - now;
+    return (flowing_in + per_token_ - Duration(1)) / per_token_;
+}
+
 }  // namespace sluice::guard

@@ -40,7 +40,14 @@ class TurnQueue {
     // What was started came to nothing. If nobody else started since, the turn is there again.
     void undo(const Turn& turn);
 
+    // That many calls were started without a turn of this queue. Of more than a full bucket holds
+    // it takes no notice.
+    void note_started(std::int64_t calls, Instant now);
+    // Tokens that are missing in the bucket, by what was started; one that is flowing in is.
+    std::int64_t missing(Instant now) const;
+
  private:
+    std::int64_t tokens() const { return burst_ / per_token_ + 1; }
     // When the next turn comes if the bucket will be full at `full`.
     Instant when(Instant full, Instant now) const;
     // When the bucket will be full if everybody starts in time.

@@ -1,9 +1,17 @@
 #include "web/provider_rate.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 namespace sluice::web {
+
+namespace {
+
+// Searches under the one before are over when there is a third.
+constexpr std::size_t kLimitsKept = 2;
+
+}  // namespace
 
 RateTurn::RateTurn(RateTurn&& other) noexcept
     : rate_(std::exchange(other.rate_, nullptr)),
@@ -19,13 +27,19 @@ RateTurn::~RateTurn() {
 }
 
 guard::TurnQueue* RateTurn::queue() const {
-    const bool is_present = rate_ != nullptr && rate_->queue_ && rate_->number_ == queue_;
-    return is_present ? &*rate_->queue_ : nullptr;
+    if (rate_ == nullptr) {
+        return nullptr;
+    }
+    const auto found = std::ranges::find(rate_->queues_, queue_, &ProviderRate::Queue::number);
+    return found == rate_->queues_.end() ? nullptr : &found->turns;
 }
 
 bool RateTurn::start(Instant now) {
     guard::TurnQueue* const present = queue();
     started_ = present != nullptr ? present->start(turn_, now) : now >= turn_.at;
+    if (started_ && rate_ != nullptr) {
+        rate_->note_started(queue_, now);
+    }
     return started_;
 }
 
@@ -50,30 +64,53 @@ Task<bool> start_in_turn(RateTurn& turn, Clock& clock, Instant latest) {
     co_return true;
 }
 
-std::optional<RateTurn> ProviderRate::take(const RateLimit& limit, Instant now, Instant latest) {
-    if (limit != limit_) {
-        limit_ = limit;
-        number_ += 1;
-        queue_.reset();
-        if (limit.tokens > 0) {
-            queue_.emplace(guard::TokenBucketConfig{limit.tokens, limit.interval});
+const ProviderRate::Queue* ProviderRate::find(const RateLimit& limit) const {
+    const auto found = std::ranges::find(queues_, limit, &Queue::limit);
+    return found == queues_.end() ? nullptr : &*found;
+}
+
+ProviderRate::Queue ProviderRate::made_for(const RateLimit& limit, Instant now) const {
+    guard::TurnQueue turns(guard::TokenBucketConfig{limit.tokens, limit.interval});
+    if (!queues_.empty()) {
+        turns.note_started(queues_.front().turns.missing(now), now);
+    }
+    return Queue{limit, number_ + 1, turns};
+}
+
+// Under one limit, which the others hear of.
+void ProviderRate::note_started(std::uint64_t queue, Instant now) {
+    for (Queue& other : queues_) {
+        if (other.number != queue) {
+            other.turns.note_started(1, now);
         }
     }
-    if (!queue_) {
-        return RateTurn(nullptr, number_, {0, now});
+}
+
+std::optional<RateTurn> ProviderRate::take(const RateLimit& limit, Instant now, Instant latest) {
+    if (limit.tokens == 0) {
+        return RateTurn(nullptr, 0, {0, now});
     }
-    const auto turn = queue_->promise(now, latest);
+    if (find(limit) == nullptr) {
+        queues_.push_front(made_for(limit, now));
+        number_ += 1;
+        if (queues_.size() > kLimitsKept) {
+            queues_.pop_back();
+        }
+    }
+    Queue& queue = *std::ranges::find(queues_, limit, &Queue::limit);
+    const auto turn = queue.turns.promise(now, latest);
     if (!turn) {
         return std::nullopt;
     }
-    return RateTurn(this, number_, *turn);
+    return RateTurn(this, queue.number, *turn);
 }
 
 Instant ProviderRate::next_turn(const RateLimit& limit, Instant now) const {
-    if (limit != limit_ || !queue_) {
+    if (limit.tokens == 0) {
         return now;
     }
-    return queue_->next(now);
+    const Queue* queue = find(limit);
+    return queue != nullptr ? queue->turns.next(now) : made_for(limit, now).turns.next(now);
 }
 
 }  // namespace sluice::web

@@ -9,6 +9,7 @@
 #include "web/provider.h"
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 
 namespace sluice::web {
@@ -35,7 +36,7 @@ class RateTurn {
     friend class ProviderRate;
     RateTurn(ProviderRate* rate, std::uint64_t queue, guard::TurnQueue::Turn turn)
         : rate_(rate), queue_(queue), turn_(turn) {}
-    // Null when the limit that it was taken under is no longer in force.
+    // Null when the limit that it was taken under has been forgotten.
     guard::TurnQueue* queue() const;
 
     ProviderRate* rate_;  // null: moved from, or of a provider without a limit
@@ -55,7 +56,9 @@ class ProviderRate {
     ProviderRate& operator=(const ProviderRate&) = delete;
 
     // The next turn under `limit`, if it comes by `latest`. Turns come in the order in which they
-    // were taken. A limit that is not the last call's begins anew.
+    // were taken. After a change of the limit searches go on under the one that they began with:
+    // what is started under either is gone from both. A new one begins without what was taken
+    // under the one before.
     std::optional<RateTurn> take(const RateLimit& limit, Instant now, Instant latest);
 
     // When take() would give a turn, if nobody else took one.
@@ -64,9 +67,18 @@ class ProviderRate {
  private:
     friend class RateTurn;
 
-    RateLimit limit_;
-    std::optional<guard::TurnQueue> queue_;  // nothing: no limit
-    std::uint64_t number_ = 0;               // of the queue: a turn belongs to one
+    // The turns of one limit.
+    struct Queue {
+        RateLimit limit;
+        std::uint64_t number = 0;
+        guard::TurnQueue turns;
+    };
+    const Queue* find(const RateLimit& limit) const;
+    Queue made_for(const RateLimit& limit, Instant now) const;
+    void note_started(std::uint64_t queue, Instant now);
+
+    std::deque<Queue> queues_;  // of the last limits, the latest first
+    std::uint64_t number_ = 0;  // of the latest: a turn belongs to one
 };
 
 }  // namespace sluice::web

@@ -425,6 +425,40 @@ TEST(ProviderRateTest, UnusedTurnsComeBack) {
     EXPECT_EQ(rate.next_turn(limit, now), now + 1s);
 }
 
+// What was taken stays taken when the rate is changed, and while searches under both go on.
+TEST(ProviderRateTest, AChangedRateGivesNothingBack) {
+    Instant now{1000s};
+    const RateLimit old_limit{3, 3'000ms};
+    const RateLimit new_limit{5, 5'000ms};
+    ProviderRate rate;
+    int started = 0;
+    for (int i = 0; i < 20; ++i) {
+        auto turn = rate.take(i % 2 == 0 ? old_limit : new_limit, now, now);
+        started += turn && turn->start(now) ? 1 : 0;
+    }
+    EXPECT_EQ(started, 5) << "as many as the larger bucket holds";
+    EXPECT_EQ(rate.next_turn(old_limit, now), now + 1s);
+    now += 1s;
+    auto next = rate.take(old_limit, now, now);
+    ASSERT_TRUE(next && next->start(now));
+    EXPECT_FALSE(rate.take(new_limit, now, now));
+    EXPECT_EQ(rate.next_turn(RateLimit{2, 60'000ms}, now), now + 30s) << "it begins empty";
+}
+
+// A rate that was set back hours later holds nobody up for what another one let through.
+TEST(ProviderRateTest, ARateThatIsSetBackWaitsForNoMoreThanAnEmptyBucket) {
+    Instant now{1000s};
+    const RateLimit slow{1, 60'000ms};
+    const RateLimit quick{100, 1'000ms};
+    ProviderRate rate;
+    ASSERT_TRUE(rate.take(slow, now, now)->start(now));
+    for (int i = 0; i < 1'000; ++i) {
+        now += 10ms;
+        ASSERT_TRUE(rate.take(quick, now, now)->start(now));
+    }
+    EXPECT_EQ(rate.next_turn(slow, now), now + 60s);
+}
+
 // A turn of a limit that is no longer in force is not given back to the present one.
 TEST(ProviderRateTest, OldTurnsDoNotFillANewBucket) {
     const Instant now{1000s};
