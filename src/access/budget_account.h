@@ -70,15 +70,17 @@ class BudgetAccount {
     bool is_changed() const { return changed_; }
     bool has_block() const { return has_block_; }
     bool is_idle(Instant now) const { return pace_.is_idle(now); }
+    Instant idle_at() const { return pace_.idle_at(); }
 
     // A write begins: appends the account's rows. From here on the store vouches for no more than
     // what it says before and after, whichever is less. Ended by end_write(); one at a time.
     void begin_write(Ahead ahead, std::vector<SpendRow>& rows);
     void end_write(bool written);
 
-    // SpendWriter's: whether it is in its list, and the number of the write that a call of it waits
-    // for, or waited for.
+    // SpendWriter's: in which of its lists it is, and the number of the write that a call of it
+    // waits for, or waited for.
     bool is_listed = false;
+    bool is_resting = false;
     std::uint64_t urgent_write = 0;
 
  private:

@@ -35,17 +35,37 @@ SpendWriter::SpendWriter(Executor control, SpendStore& store, Clock& clock, cons
 SpendWriter::~SpendWriter() = default;
 
 void SpendWriter::changed(BudgetAccount& account) {
-    if (!account.is_listed) {
-        account.is_listed = true;
+    list(account);
+    ensure_writer();
+}
+
+void SpendWriter::list(BudgetAccount& account) {
+    if (!std::exchange(account.is_listed, true)) {
         listed_.push_back(&account);
     }
-    ensure_writer();
+}
+
+void SpendWriter::rest(BudgetAccount& account) {
+    if (!std::exchange(account.is_resting, true)) {
+        resting_.push_back({&account, account.idle_at()});
+    }
+}
+
+// Who was used meanwhile is listed too early, and comes back.
+void SpendWriter::list_idle(Instant now) {
+    while (!resting_.empty() && resting_.front().until <= now) {
+        BudgetAccount& account = *resting_.front().account;
+        resting_.pop_front();
+        account.is_resting = false;
+        list(account);
+    }
 }
 
 std::uint64_t SpendWriter::urgent(BudgetAccount& account) {
     if (account.urgent_write <= writes_) {
-        account.urgent_write = writes_ + 1 + urgent_ / kMaxAccountsPerWrite;
-        urgent_ += 1;
+        // Each write takes kMaxAccountsPerWrite of them.
+        account.urgent_write = writes_ + 1 + urgent_.size() / kMaxAccountsPerWrite;
+        urgent_.push_back(&account);
     }
     changed(account);
     // A lost store is tried in the writer's own time: nobody waits for it.
@@ -84,6 +104,7 @@ Task<Status> SpendWriter::wait_for_exact() {
     if (exact_at_ && clock_.now() < *exact_at_ + kExactInterval) {
         co_await clock_.sleep_until(*exact_at_ + kExactInterval);
     }
+    list_idle(Instant::max());
     if (listed_.empty() || is_closing_) {
         co_return Status();
     }
@@ -105,8 +126,8 @@ Task<void> SpendWriter::write_until_done() {
     // Not in the middle of what changes the accounts.
     co_await boost::asio::post(use_task);
     Instant next = clock_.now() + kSpendWriteInterval;
-    while (!listed_.empty()) {
-        const bool at_once = wants_exact() || (urgent_ > 0 && !is_lost_);
+    while (!urgent_.empty() || !listed_.empty() || !resting_.empty()) {
+        const bool at_once = wants_exact() || (!urgent_.empty() && !is_lost_);
         if (!at_once) {
             alarm_ = std::make_shared<Alarm>(control_);
             co_await clock_.wait(alarm_, next);
@@ -145,30 +166,36 @@ Task<void> SpendWriter::write_until_done() {
 }
 
 // The accounts of the next write: those that somebody waits for and, when the others are due, those
-// that changed or have kept a block for too long. Who needs no more attention leaves the list.
+// that changed or have kept a block for too long. Who needs no more attention leaves the lists.
 std::vector<BudgetAccount*> SpendWriter::choose(Instant now, bool due) {
     std::vector<BudgetAccount*> chosen;
-    std::vector<BudgetAccount*> kept;
+    while (!urgent_.empty() && chosen.size() < kMaxAccountsPerWrite) {
+        chosen.push_back(urgent_.front());
+        urgent_.pop_front();
+    }
     const std::uint64_t number = writes_ + 1;
-    std::size_t others = 0;
-    for (BudgetAccount* account : listed_) {
-        const bool asks = account->is_changed() ||
-                          (account->has_block() && (wants_exact() || account->is_idle(now)));
-        if (account->urgent_write == number) {
-            urgent_ -= 1;
-            chosen.push_back(account);
-        } else if (due && asks && others < kMaxAccountsPerWrite) {
-            others += 1;
-            chosen.push_back(account);
-        } else if (asks || account->has_block() || account->urgent_write > number) {
-            kept.push_back(account);
-        } else {
-            account->is_listed = false;
+    const std::size_t enough = chosen.size() + kMaxAccountsPerWrite;
+    if (due) {
+        list_idle(is_closing_ ? Instant::max() : now);
+    }
+    while (due && !listed_.empty() && chosen.size() < enough) {
+        BudgetAccount& account = *listed_.front();
+        listed_.pop_front();
+        account.is_listed = false;
+        const bool takes_block = wants_exact() || account.is_idle(now);
+        if (account.urgent_write == number) {
+            continue;
+        }
+        if (account.is_changed() || (account.has_block() && takes_block)) {
+            chosen.push_back(&account);
+        } else if (account.has_block()) {
+            rest(account);
         }
     }
     // Last, so that those that did not fit come first the next time.
-    kept.insert(kept.end(), chosen.begin(), chosen.end());
-    listed_ = std::move(kept);
+    for (BudgetAccount* account : chosen) {
+        list(*account);
+    }
     return chosen;
 }
 

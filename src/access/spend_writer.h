@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -61,8 +62,17 @@ class SpendWriter {
     Task<void> stop();
 
  private:
+    // An account that needs no write but to take its block away, and when it may be idle.
+    struct Resting {
+        BudgetAccount* account;
+        Instant until;
+    };
+
     void ensure_writer();
     void wake();
+    void list(BudgetAccount& account);
+    void rest(BudgetAccount& account);
+    void list_idle(Instant now);
     bool wants_exact() const { return is_closing_ || !waiting_for_exact_.empty(); }
     Task<void> write_until_done();
     std::vector<BudgetAccount*> choose(Instant now, bool due);
@@ -79,8 +89,11 @@ class SpendWriter {
     obs::LogLimiter failure_lines_;
     TaskScope tasks_;
 
-    std::vector<BudgetAccount*> listed_;  // changed or with a block; latest writes last
-    guard::WriteWaiters waiting_;         // in wait_for()
+    // A write looks at no more accounts than it takes, or has taken out of a list.
+    std::deque<BudgetAccount*> urgent_;  // that somebody waits for and no write has begun with
+    std::deque<BudgetAccount*> listed_;  // changed, or lately written; those come last
+    std::deque<Resting> resting_;        // by when they came here
+    guard::WriteWaiters waiting_;        // in wait_for()
     guard::WriteWaiters waiting_for_exact_;
     std::shared_ptr<Alarm> alarm_;  // while the writer waits
     std::optional<UtcDay> forgotten_on_;
@@ -88,9 +101,6 @@ class SpendWriter {
     std::uint64_t writes_ = 0;         // begun
     std::uint64_t ended_ = 0;          // the last that ended
     std::uint64_t succeeded_ = 0;      // the last that ended well
-    // Accounts that somebody waits for and no write has begun with. Each write takes
-    // kMaxAccountsPerWrite of them, so their number says which write takes the next one.
-    std::size_t urgent_ = 0;
     bool has_writer_ = false;
     bool is_lost_ = false;
     bool is_closing_ = false;
