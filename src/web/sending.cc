@@ -79,88 +79,104 @@ Sender::Sender(KeyPool& keys, access::Budgets& budgets, io::HttpClient& http,
 
 Task<CallResult> Sender::send(Call call, Admission in) {
     const ProviderSettings& settings = call.settings();
-    const Cost expected = at_price(call.provider().spec(), settings.price,
-                                   call.provider().price(call.plan.sent(call.request)));
-    CallSite site{settings.base_url, clock_.wall_now(), settings.engine_id};
-    Route route{egress_.route(egress_ask(call.state().index(), call.request))};
-    std::optional<Try> last;
-    std::vector<Attempt> earlier;
-    std::size_t retries = 0;
-    while (true) {
-        Funds funds = reserve(call, expected, in.lease);
+    Tries tries{at_price(call.provider().spec(), settings.price,
+                         call.provider().price(call.plan.sent(call.request))),
+                CallSite{settings.base_url, clock_.wall_now(), settings.engine_id},
+                Route{egress_.route(egress_ask(call.state().index(), call.request))}};
+    do {
+        Funds funds = reserve(call, tries.expected, in.lease);
         if (is_uncovered(funds)) {
             co_await cover(funds, call.terms.until);
         }
         if (const auto* refusal = std::get_if<access::BudgetRefusal>(&funds)) {
-            if (last) {
+            if (tries.last) {
                 break;
             }
             co_return no_money(call, std::move(in.lease), *refusal);
         }
-        std::optional<Skip> skip;
-        if (!in.lease.is_covered() && !is_cancelled(co_await asio::this_coro::cancellation_state)) {
-            skip = co_await cover_key(call, in);
-        }
         // Waits end by cancellation without a word.
-        if (is_cancelled(co_await asio::this_coro::cancellation_state)) {
-            skip = skip_for_absence();
-        } else if (!skip && !in.turn->start(clock_.now())) {
-            skip = co_await start_late(call, in);
-        } else if (!skip) {
-            skip = enter(call, in);
-        }
-        // A period of its quota ended while it waited.
-        while (!skip && !in.lease.is_covered()) {
-            skip = co_await cover_key(call, in);
-            if (!skip) {
-                skip = enter(call, in);
-            }
+        std::optional<Skip> skip = skip_for_absence();
+        if (!is_cancelled(co_await asio::this_coro::cancellation_state)) {
+            skip = co_await start(call, in);
         }
         if (skip) {
             in.turn->give_back();
-            if (last) {
+            if (tries.last) {
                 break;
             }
             co_return not_made(call, std::move(in.lease), *std::move(skip));
         }
-        if (last) {
-            earlier.push_back(std::move(last->result.attempt));
-        }
-        in.lease.use();
-        io::ClientRequest request =
-            call_to(call.provider(), call.plan.sent(call.request), in.lease.key(), site);
-        request.proxy = route.way.proxy();
-        const Instant sent = clock_.now();
-        const Instant deadline = std::min<Instant>(call.terms.until, sent + settings.timeout);
-        request.deadline = deadline;
-        auto& reservation = std::get<access::Reservation>(funds);
-        reservation.mark_sent();
-        std::optional<guard::Stake::Hold> paid_for(call.terms.stake);
-        Result<io::ClientResponse> ended = co_await http_.send(std::move(request));
-        const auto response = in_time(std::move(ended), deadline, clock_.now());
-        paid_for.reset();
-        last.emplace(judged(call, site.variant, response, in.lease.key()));
-        last->result.attempt.egress = route.way.name();
-        egress_.report(route.way, response);
-        close(call, *last, response, {sent, expected}, std::move(reservation), in);
-        if (again_without_option(call, *last, site.variant, in)) {
-            site.variant = BuildVariant::kWithoutOption;
-            continue;
-        }
-        if (take_detour(call, *last, route, in)) {
-            continue;
-        }
-        const Instant received = clock_.now();
-        const std::optional<Instant> at = retry_at(call, *last, response, in, retries);
-        if (!at || !co_await wait_to_retry(call, *at, in)) {
-            break;
-        }
-        retries += 1;
-        in.waited = std::chrono::duration_cast<Millis>(clock_.now() - received);
+        co_await make(call, tries, std::get<access::Reservation>(std::move(funds)), in);
+    } while (!is_cancelled(co_await asio::this_coro::cancellation_state) &&
+             co_await goes_again(call, tries, in));
+    learn(call, *tries.last, in);
+    tries.last->result.earlier = std::move(tries.earlier);
+    co_return std::move(tries.last->result);
+}
+
+Task<std::optional<Skip>> Sender::start(const Call& call, Admission& in) {
+    std::optional<Skip> skip;
+    if (!in.lease.is_covered()) {
+        skip = co_await cover_key(call, in);
     }
-    learn(call, *last, in);
-    last->result.earlier = std::move(earlier);
-    co_return std::move(last->result);
+    if (is_cancelled(co_await asio::this_coro::cancellation_state)) {
+        co_return skip_for_absence();
+    }
+    if (!skip && !in.turn->start(clock_.now())) {
+        skip = co_await start_late(call, in);
+    } else if (!skip) {
+        skip = enter(call, in);
+    }
+    // A period of its quota ended while it waited.
+    while (!skip && !in.lease.is_covered()) {
+        skip = co_await cover_key(call, in);
+        if (!skip) {
+            skip = enter(call, in);
+        }
+    }
+    co_return skip;
+}
+
+Task<void> Sender::make(const Call& call, Tries& tries, access::Reservation reservation,
+                        Admission& in) {
+    if (tries.last) {
+        tries.earlier.push_back(std::move(tries.last->result.attempt));
+    }
+    in.lease.use();
+    io::ClientRequest request =
+        call_to(call.provider(), call.plan.sent(call.request), in.lease.key(), tries.site);
+    request.proxy = tries.route.way.proxy();
+    const Instant sent = clock_.now();
+    const Instant deadline = std::min<Instant>(call.terms.until, sent + call.settings().timeout);
+    request.deadline = deadline;
+    reservation.mark_sent();
+    std::optional<guard::Stake::Hold> paid_for(call.terms.stake);
+    Result<io::ClientResponse> ended = co_await http_.send(std::move(request));
+    const auto response = in_time(std::move(ended), deadline, clock_.now());
+    paid_for.reset();
+    Try& last = tries.last.emplace(judged(call, tries.site.variant, response, in.lease.key()));
+    last.result.attempt.egress = tries.route.way.name();
+    egress_.report(tries.route.way, response);
+    close(call, last, response, {sent, tries.expected}, std::move(reservation), in);
+    last.retry_at = retry_at(call, last, response, in, tries.retries);
+}
+
+Task<bool> Sender::goes_again(const Call& call, Tries& tries, Admission& in) {
+    if (again_without_option(call, *tries.last, tries.site.variant, in)) {
+        tries.site.variant = BuildVariant::kWithoutOption;
+        co_return true;
+    }
+    if (take_detour(call, *tries.last, tries.route, in)) {
+        co_return true;
+    }
+    const Instant received = clock_.now();
+    const std::optional<Instant> at = tries.last->retry_at;
+    if (!at || !co_await wait_to_retry(call, *at, in)) {
+        co_return false;
+    }
+    tries.retries += 1;
+    in.waited = std::chrono::duration_cast<Millis>(clock_.now() - received);
+    co_return true;
 }
 
 void Sender::close(const Call& call, Try& end, const Result<io::ClientResponse>& response,

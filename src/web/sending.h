@@ -79,6 +79,7 @@ class Sender {
         bool never_left = false;
         bool short_time = false;
         bool proxy_failed = false;
+        std::optional<Instant> retry_at = {};  // nothing: not after a wait
     };
 
     // What a call goes out through.
@@ -86,6 +87,24 @@ class Sender {
         io::EgressRoute way;
         bool is_detour = false;
     };
+
+    // The same call, as often as it is sent.
+    struct Tries {
+        Cost expected;
+        CallSite site;
+        Route route;
+        std::optional<Try> last = {};
+        std::vector<Attempt> earlier = {};
+        std::size_t retries = 0;  // after a wait
+    };
+
+    // What is left to be done before a call that is paid for is made: its key's count is covered
+    // and its turn has come. Why the call is not made after all; nothing: it is.
+    Task<std::optional<Skip>> start(const Call& call, Admission& in);
+    // Sends it once, to the end of the try.
+    Task<void> make(const Call& call, Tries& tries, access::Reservation reservation, Admission& in);
+    // Whether to send it again, now; what that takes is taken, and waited for.
+    Task<bool> goes_again(const Call& call, Tries& tries, Admission& in);
 
     static bool is_uncovered(const Funds& funds);
     // Waits until the store vouches for a reservation; what it can't vouch for becomes a refusal.
