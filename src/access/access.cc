@@ -32,6 +32,8 @@ constexpr std::array<std::string_view, 8> kRefusalNames = {
     "scope",    "host",          "origin",        "window",
 };
 
+constexpr Millis kRetryWhileUnknown{1'000};
+
 constexpr std::string_view kHowToSend = "send it as \"Authorization: Bearer <token>\"";
 constexpr std::string_view kHowToMake = "\"sluice tokens add\" makes one";
 
@@ -81,6 +83,13 @@ std::string_view bearer_of(std::string_view authorization) {
         return {};
     }
     return trim(authorization.substr(kScheme.size()));
+}
+
+Error tokens_unknown() {
+    return Error{Code::kUnavailable, Blame::kGateway,
+                 "tokens and keys are not known yet: the database can't be used; an operator finds "
+                 "the reason in the log",
+                 kRetryWhileUnknown};
 }
 
 // AccessConfig with everything worked out that a request would have to work out again.
@@ -200,6 +209,9 @@ Result<Access::Impl::Identity> Access::Impl::identify(const Credentials& credent
         operator_of_this_machine.caller.scopes = {Scope::kAdmin};
         operator_of_this_machine.caller.bucket = "unix";
         return operator_of_this_machine;
+    }
+    if (!tokens.is_known()) {
+        return tokens_unknown();
     }
     const auto current = policy.get();
     if (!credentials.token.empty()) {
@@ -335,6 +347,9 @@ Result<Caller> Access::identify(const Credentials& credentials, Scope needed) co
 }
 
 Result<Caller> Access::admit(const Credentials& credentials, Scope needed) {
+    if (!knows_tokens()) {
+        return tokens_unknown();
+    }
     TRY(auto identity, impl_->identify(credentials, needed));
     WindowRequest request;
     request.token_id = identity.caller.token_id;
@@ -346,6 +361,10 @@ Result<Caller> Access::admit(const Credentials& credentials, Scope needed) {
         return std::move(taken).error();
     }
     return std::move(identity.caller);
+}
+
+bool Access::knows_tokens() const {
+    return impl_->tokens.is_known();
 }
 
 RequestWindows& Access::windows() {

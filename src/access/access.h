@@ -77,12 +77,16 @@ class Access {
 
     // Identifies the caller and checks `needed`. Errors: kUnauthenticated (blame kCaller),
     // kForbidden (the token lacks the scope), kForeignOrigin (Host not expected, or a cross-site
-    // page, while anonymous access would let it in).
+    // page, while anonymous access would let it in); kUnavailable while the tokens are not known,
+    // for all but the admin socket.
     Result<Caller> identify(const Credentials& credentials, Scope needed) const;
 
     // identify(), then one request from the caller's windows: kRateLimited with retry_after set
-    // when one is full (nothing is counted then).
+    // when one is full (nothing is counted then), and kUnavailable for the admin socket, too.
     Result<Caller> admit(const Credentials& credentials, Scope needed);
+
+    // Whether tokens are known, so that callers can be told apart.
+    bool knows_tokens() const;
 
     // What admit() counts in. For who shares it with other replicas.
     RequestWindows& windows();

@@ -1,8 +1,8 @@
 #include "access/sqlite_spend_store.h"
 
-#include <algorithm>
+#include "access/spend_rows.h"
+
 #include <array>
-#include <map>
 #include <utility>
 
 namespace sluice::access {
@@ -47,23 +47,6 @@ constexpr std::array kSchema = {
     )sql"},
 };
 
-std::int64_t to_stored(UtcDay day) {
-    return day.time_since_epoch().count();
-}
-
-UtcDay day_from_stored(std::int64_t days) {
-    return UtcDay(std::chrono::days(days));
-}
-
-std::optional<Purse> parse_purse(std::string_view word) {
-    for (const Purse purse : {Purse::kGateway, Purse::kProvider, Purse::kToken, Purse::kKey}) {
-        if (to_string(purse) == word) {
-            return purse;
-        }
-    }
-    return std::nullopt;
-}
-
 // The three figures of a row, from that column on.
 Spent spent_at(const SqliteStatement& row, int column) {
     Spent spent;
@@ -98,23 +81,13 @@ Status write_in_transaction(SqliteConnection& db, const std::vector<SpendRow>& r
     return transaction.commit();
 }
 
-Result<AccountName> read_name(const SqliteStatement& row) {
-    const auto purse = parse_purse(row.text(0));
-    if (!purse) {
-        return Error{Code::kUnavailable, Blame::kGateway,
-                     "a row of the usage database is not as this program writes it", std::nullopt};
-    }
-    AccountName name;
-    name.purse = *purse;
-    name.id = row.text(1);
-    name.provider = row.text(2);
-    return name;
+Result<AccountName> account_at(const SqliteStatement& row) {
+    return read_account(row.text(0), row.text(1), row.text(2));
 }
 
 Result<std::vector<Balance>> load_in_transaction(SqliteConnection& db, UtcDay today) {
     TRY(auto transaction, db.begin(SqliteTransaction::Mode::kDeferred));
-    std::vector<Balance> balances;
-    std::map<std::pair<Purse, std::string>, std::size_t> index;
+    BalanceSheet sheet(today);
     TRY(auto totals,
         db.query("SELECT * FROM (SELECT purse, id, provider, calls, units, micro_usd"
                  " FROM spend_total WHERE purse = 'token' LIMIT ?1)"
@@ -128,11 +101,8 @@ Result<std::vector<Balance>> load_in_transaction(SqliteConnection& db, UtcDay to
         if (!row) {
             break;
         }
-        Balance balance;
-        TRY(balance.account, read_name(totals));
-        balance.spent[index_of(Period::kTotal)] = spent_at(totals, 3);
-        index.emplace(std::pair(balance.account.purse, balance.account.id), balances.size());
-        balances.push_back(std::move(balance));
+        TRY(AccountName account, account_at(totals));
+        sheet.add_total(std::move(account), spent_at(totals, 3));
     }
     TRY(auto days,
         db.query("SELECT purse, id, provider, day, calls, units, micro_usd FROM spend_day"
@@ -141,19 +111,10 @@ Result<std::vector<Balance>> load_in_transaction(SqliteConnection& db, UtcDay to
     for (;;) {
         TRY(const bool row, days.next());
         if (!row) {
-            return balances;
+            return std::move(sheet).take();
         }
-        TRY(const AccountName name, read_name(days));
-        const auto found = index.find(std::pair(name.purse, name.id));
-        if (found == index.end()) {
-            continue;  // past kMaxAccounts
-        }
-        Balance& balance = balances[found->second];
-        const Spent spent = spent_at(days, 4);
-        balance.spent[index_of(Period::kMonth)] += spent;
-        if (day_from_stored(days.integer(3)) >= today) {
-            balance.spent[index_of(Period::kDay)] += spent;
-        }
+        TRY(const AccountName account, account_at(days));
+        sheet.add_day(account, day_from_stored(days.integer(3)), spent_at(days, 4));
     }
 }
 
@@ -191,7 +152,7 @@ Result<Usage> read_usage(SqliteConnection& db, const UsageQuery& query) {
             break;
         }
         UsageRow row;
-        TRY(row.account, read_name(rows));
+        TRY(row.account, account_at(rows));
         if (by_day) {
             row.day = day_from_stored(rows.integer(3));
         }

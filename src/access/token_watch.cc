@@ -34,7 +34,7 @@ Task<Status> TokenWatch::refresh() {
 
 Task<void> TokenWatch::run() {
     for (;;) {
-        co_await clock_.sleep_until(clock_.now() + kTokenPollInterval);
+        co_await bell_.wait_until(clock_, clock_.now() + kTokenPollInterval);
         const Status refreshed = co_await refresh();
         if (refreshed.ok() || refreshed.error().code == Code::kCancelled) {
             continue;
@@ -47,6 +47,10 @@ Task<void> TokenWatch::run() {
                                                {"suppressed", suppressed}});
         }
     }
+}
+
+void TokenWatch::changed() {
+    bell_.ring();
 }
 
 Task<Result<std::optional<Secret>>> ensure_admin_token(TokenStore& store) {

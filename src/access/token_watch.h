@@ -7,6 +7,7 @@
 #include "base/result.h"
 #include "base/secret.h"
 #include "base/task.h"
+#include "guard/bell.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
 
@@ -17,8 +18,9 @@ namespace sluice::access {
 
 inline constexpr Millis kTokenPollInterval{1'000};
 
-// Belongs to one executor. A change by another process is seen within kTokenPollInterval; who
-// changes tokens in this process calls refresh() afterwards and is in force when it returns.
+// Belongs to one executor. A change by another process is seen within kTokenPollInterval, or when
+// changed() tells of it; who changes tokens in this process calls refresh() afterwards and is in
+// force when it returns.
 class TokenWatch {
  public:
     // References outlive it.
@@ -33,6 +35,9 @@ class TokenWatch {
     // in force, which is logged and counted.
     Task<void> run();
 
+    // Somebody may have changed something: run() looks now.
+    void changed();
+
  private:
     TokenStore& store_;
     TokenTable& table_;
@@ -42,6 +47,7 @@ class TokenWatch {
     obs::Counter failures_;
     obs::LogLimiter failure_lines_;
     std::optional<std::uint64_t> loaded_revision_ = {};
+    guard::Bell bell_;
 };
 
 // For the start of a gateway that listens beyond loopback: makes the first token, of scope admin,

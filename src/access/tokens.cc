@@ -161,6 +161,7 @@ void TokenTable::reload(std::vector<StoredToken> tokens) {
     const bool any = snapshot->active > 0;
     snapshot_.set(std::move(snapshot));
     any_active_.store(any, std::memory_order_release);
+    is_known_.store(true, std::memory_order_release);
 }
 
 std::size_t TokenTable::active() const {

@@ -119,6 +119,11 @@ class TokenTable {
     // revoked; everything else is kUnknown, and takes the same work.
     TokenVerdict verify(std::string_view token, WallTime now) const;
 
+    // Until the next reload() nobody knows which tokens there are: a store could not be read at the
+    // start. A table begins as one that is known, and empty.
+    void set_unknown() { is_known_.store(false, std::memory_order_release); }
+    bool is_known() const { return is_known_.load(std::memory_order_acquire); }
+
     void reload(std::vector<StoredToken> tokens);
 
     // Whether any token is not revoked. Expired ones count: what is closed while tokens exist must
@@ -131,6 +136,7 @@ class TokenTable {
     struct Snapshot;
     Published<Snapshot> snapshot_;
     std::atomic<bool> any_active_{false};
+    std::atomic<bool> is_known_{true};
 };
 
 }  // namespace sluice::access

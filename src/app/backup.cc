@@ -1,6 +1,6 @@
 #include "app/backup.h"
 
-#include "app/stores.h"
+#include "app/data_dir.h"
 #include "app/version.h"
 #include "base/hash.h"
 #include "base/rfc3339.h"

@@ -3,9 +3,12 @@
 #include "base/text.h"
 #include "web/provider.h"
 
+#include <chrono>
 #include <filesystem>
 
 namespace sluice::app {
+
+using namespace std::chrono_literals;
 
 namespace {
 
@@ -49,16 +52,17 @@ std::string without_trailing_slash(const std::filesystem::path& folder) {
     return path.has_filename() ? path.string() : path.parent_path().string();
 }
 
-// What was expected in place of `url`, which may hold a password; empty when it is right.
-std::string mistake_in_database_url(std::string_view url, const std::string& data_dir) {
+// What was expected in place of a `url` of another database than PostgreSQL; empty when it is
+// right.
+std::string mistake_in_file_url(std::string_view url, const std::string& data_dir) {
     const std::size_t colon = url.find(':');
     const std::string_view scheme = url.substr(0, colon);
     if (url.empty() || url == "sqlite:") {
         return {};
     }
     if (colon == std::string_view::npos || (scheme != "sqlite" && scheme != "sqlite+aiosqlite")) {
-        return "expected sqlite:, which keeps everything in data_dir; there is no other database "
-               "yet";
+        return "expected sqlite:, which keeps everything in data_dir, or "
+               "postgresql://user:password@host/database";
     }
     constexpr std::string_view kBeforePath = ":///";
     std::string_view path = url.substr(colon);
@@ -129,15 +133,28 @@ SecretsConfig SecretsConfig::read(ConfigReader in) {
 
 DatabaseConfig DatabaseConfig::read(ConfigReader in, const std::string& data_dir) {
     DatabaseConfig c;
-    in.secret(
-        {"url",
-         "where keys, tokens and spending are kept: sqlite: and nothing else yet, in files of "
-         "data_dir; sqlite:///PATH must name a file there",
-         "GATEWAY_DATABASE_URL"},
-        c.url);
-    const std::string mistake = mistake_in_database_url(c.url.reveal(), data_dir);
-    if (!mistake.empty()) {
-        in.fail("url", mistake);
+    Secret url;
+    in.secret({"url",
+               "where keys, tokens and spending are kept: "
+               "postgresql://user:password@host/database, which "
+               "replicas share; empty or sqlite:, files of data_dir (sqlite:///PATH must name "
+               "one there)",
+               "GATEWAY_DATABASE_URL"},
+              url);
+    in.duration({"timeout_s", "one statement of PostgreSQL, or making a connection to it"},
+                c.postgres.timeout, 50ms, 60s);
+    if (!io::is_postgres_url(url.reveal())) {
+        const std::string mistake = mistake_in_file_url(url.reveal(), data_dir);
+        if (!mistake.empty()) {
+            in.fail("url", mistake);
+        }
+        return c;
+    }
+    Result<io::PostgresTarget> target = io::parse_postgres_url(url.reveal());
+    if (target.ok()) {
+        c.postgres.target = *std::move(target);
+    } else {
+        in.fail("url", target.error().message);
     }
     return c;
 }

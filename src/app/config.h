@@ -11,6 +11,7 @@
 #include "io/fault_script.h"
 #include "io/http_client.h"
 #include "io/http_server.h"
+#include "io/postgres.h"
 #include "io/redis.h"
 #include "io/replay_http_client.h"
 #include "obs/log.h"
@@ -31,10 +32,10 @@ struct SecretsConfig {
 };
 
 struct DatabaseConfig {
-    Secret url;  // empty, or a sqlite URL that names a file in the data directory
+    io::PostgresConfig postgres = {};  // not enabled: everything is in files of the data directory
 
-    // The section "database". What is kept has file names of its own, so of the URL only the folder
-    // counts, and it must be `data_dir`.
+    // The section "database". What is kept in files has names of its own, so of a sqlite URL only
+    // the folder counts, and it must be `data_dir`.
     static DatabaseConfig read(ConfigReader in, const std::string& data_dir);
 };
 

@@ -12,6 +12,7 @@
 #include "io/exchange_metrics.h"
 #include "io/http_client_metrics.h"
 #include "io/http_server_metrics.h"
+#include "io/postgres_metrics.h"
 #include "io/redis_metrics.h"
 #include "io/sqlite_metrics.h"
 #include "obs/log_metrics.h"
@@ -46,8 +47,9 @@ std::string all_metrics() {
     std::vector<const obs::MetricSpec*> specs;
     for (const auto& side :
          {access::access_metrics(), io::egress_metrics(), io::exchange_metrics(),
-          io::http_client_metrics(), io::http_server_metrics(), io::redis_metrics(),
-          io::sqlite_metrics(), obs::obs_metrics(), titles::titles_metrics(), web::web_metrics()}) {
+          io::http_client_metrics(), io::http_server_metrics(), io::postgres_metrics(),
+          io::redis_metrics(), io::sqlite_metrics(), obs::obs_metrics(), titles::titles_metrics(),
+          web::web_metrics()}) {
         specs.insert(specs.end(), side.begin(), side.end());
     }
     return obs::describe_metrics(specs);

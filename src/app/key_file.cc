@@ -2,19 +2,16 @@
 
 #include "base/hash.h"
 #include "base/secret.h"
+#include "io/files.h"
 #include "io/sqlite.h"
 #include "web/key_vault.h"
 #include "web/provider.h"
 #include "web/sqlite_key_store.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
 #include <optional>
 #include <string_view>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
 
 namespace sluice::app {
@@ -34,37 +31,10 @@ Error refusal(Code code, std::string message) {
                  {}};
 }
 
-Error system_error(const std::string& path) {
-    return refusal(Code::kUnavailable, "cannot make " + path + ": " + std::strerror(errno));
-}
-
-// Writes all of it to a new file that only its owner can read, and to the disk.
-Status write_new_file(const std::string& path, std::string_view text) {
-    const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-                            S_IRUSR | S_IWUSR);
-    if (file < 0) {
-        return system_error(path);
-    }
-    const bool written =
-        ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-        ::fsync(file) == 0;
-    const int reason = errno;
-    ::close(file);
-    errno = reason;
-    return written ? Status() : Status(system_error(path));
-}
-
-// Makes the file whole or not at all; of several that try at once the first one's stays.
 Status make_secrets_file(const std::string& path, Random& random) {
-    const std::string draft = path + "." + std::to_string(::getpid()) + ".new";
     const Secret digits = web::make_secrets_key(random);
     const Secret text(std::string(digits.reveal()) + "\n");
-    TRY_STATUS(write_new_file(draft, text.reveal()));
-    const bool linked = ::link(draft.c_str(), path.c_str()) == 0 || errno == EEXIST;
-    const int reason = errno;
-    ::unlink(draft.c_str());
-    errno = reason;
-    return linked ? Status() : Status(system_error(path));
+    return io::make_file_once(path, text.reveal());
 }
 
 Result<Secret> read_secrets_file(const std::string& path, const Environment& environment) {
@@ -96,18 +66,23 @@ Result<Secret> configured_secrets_key(const std::string& setting, const Environm
     return text;
 }
 
-Result<Secret> own_secrets_key(const std::string& data_dir, bool keys_need_one,
+Result<Secret> own_secrets_key(const std::string& data_dir, const std::string& place, bool needs_it,
                                const Environment& environment, Random& random, StoreUse use) {
     const std::string path = secrets_key_path(data_dir);
     Result<Secret> text = read_secrets_file(path, environment);
     if (text.ok() || text.error().code != Code::kNotFound) {
         return text;
     }
-    if (keys_need_one) {
-        return refusal(Code::kConflict,
-                       keys_path(data_dir) + " holds keys that were encrypted with " + path +
-                           ", which is not there; put it back, or move " + keys_path(data_dir) +
-                           " away to begin without those keys");
+    if (needs_it) {
+        const bool is_file = place == keys_path(data_dir);
+        return refusal(
+            Code::kConflict,
+            is_file ? place + " holds keys that were encrypted with " + path +
+                          ", which is not there; put it back, or move " + place +
+                          " away to begin without those keys"
+                    : place + " holds keys that were encrypted with a secrets key, and " + path +
+                          " is not there; copy it from another replica or from a "
+                          "backup, or set secrets.key");
     }
     if (use == StoreUse::kRead) {
         return web::make_secrets_key(random);
@@ -138,32 +113,34 @@ std::optional<std::string> exposed_secrets_file(const Config& config) {
     return exposed ? std::optional(std::move(path)) : std::nullopt;
 }
 
-Result<KeyFile> open_key_file(const Config& config, const Environment& environment,
-                              const Clock& clock, Random& random, obs::Metrics& metrics,
-                              StoreUse use) {
+Result<web::KeyVault> open_vault(const Config& config, const std::string& place, bool needs_it,
+                                 const Environment& environment, Random& random, StoreUse use) {
     const std::string dir = state_dir(config);
-    io::SqliteOptions options;
-    options.synchronous = io::SqliteOptions::Synchronous::kFull;
-    TRY(auto connection, open_store(keys_path(dir), web::key_schema(), use, options));
-    TRY(const bool keys_need_one, web::has_vault(connection));
-    if (use == StoreUse::kRead && !keys_need_one) {
-        // Nothing is in it, and it can't be told which secrets key it belongs to.
-        TRY(connection, io::SqliteConnection::open_in_memory(web::key_schema()));
-    }
     const std::string& setting = config.secrets.key;
     TRY(const Secret text, setting.empty()
-                               ? own_secrets_key(dir, keys_need_one, environment, random, use)
+                               ? own_secrets_key(dir, place, needs_it, environment, random, use)
                                : configured_secrets_key(setting, environment));
     auto vault = web::KeyVault::from_text(text.reveal());
     if (!vault.ok()) {
         const std::string where = setting.empty() ? secrets_key_path(dir) : setting;
         return refusal(Code::kInvalidRequest, where + ": " + vault.error().message);
     }
-    KeyFile opened;
-    opened.file = std::make_unique<io::SqliteStore>("keys", std::move(connection), metrics);
-    opened.store =
-        std::make_unique<web::SqliteKeyStore>(*opened.file, *std::move(vault), clock, random);
-    return opened;
+    return vault;
+}
+
+Result<KeyFile> open_key_file(const Config& config, const Environment& environment, Random& random,
+                              StoreUse use) {
+    const std::string path = keys_path(state_dir(config));
+    io::SqliteOptions options;
+    options.synchronous = io::SqliteOptions::Synchronous::kFull;
+    TRY(auto connection, open_store(path, web::key_schema(), use, options));
+    TRY(const bool needs_it, web::has_vault(connection));
+    if (use == StoreUse::kRead && !needs_it) {
+        // Nothing is in it, and it can't be told which secrets key it belongs to.
+        TRY(connection, io::SqliteConnection::open_in_memory(web::key_schema()));
+    }
+    TRY(auto vault, open_vault(config, path, needs_it, environment, random, use));
+    return KeyFile{std::move(connection), std::move(vault)};
 }
 
 Result<std::vector<web::NewKey>> seeds_from(const Environment& environment) {

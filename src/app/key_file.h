@@ -1,18 +1,16 @@
-// The store of provider keys in a data directory, opened with the secrets key that it is encrypted
-// with. For the gateway and for commands that find none running.
+// The file of provider keys in a data directory, the secrets key that keys are encrypted with,
+// wherever they are, and the keys that come with a start.
 #pragma once
 
 #include "app/config.h"
-#include "app/stores.h"
-#include "base/clock.h"
+#include "app/data_dir.h"
 #include "base/environment.h"
 #include "base/random.h"
 #include "base/result.h"
-#include "io/sqlite_store.h"
-#include "obs/metrics.h"
+#include "io/sqlite.h"
 #include "web/key_store.h"
+#include "web/key_vault.h"
 
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,22 +21,26 @@ namespace sluice::app {
 std::string keys_path(const std::string& data_dir);
 std::string secrets_key_path(const std::string& data_dir);
 
-// Members are in dependency order.
 struct KeyFile {
-    std::unique_ptr<io::SqliteStore> file;
-    std::unique_ptr<web::KeyStore> store;
+    io::SqliteConnection connection;
+    web::KeyVault vault;
 };
 
 // The file that holds the secrets key, if others than its owner can read or write it.
 std::optional<std::string> exposed_secrets_file(const Config& config);
 
-// Opens the file, or makes it; StoreUse::kRead makes nothing, neither it nor a secrets key. In a
-// data directory without keys a secrets key is made, too (mode
-// 0600, once, whoever comes first), if none is configured. References outlive the result. Errors:
-// kInvalidRequest when the configured secrets key can't be used; kConflict when the one that the
-// stored keys need is missing; kUnavailable. That it is the right one is unlock()'s to find out.
-Result<KeyFile> open_key_file(const Config& config, const Environment& environment,
-                              const Clock& clock, Random& random, obs::Metrics& metrics,
+// The secrets key. Where none is configured it is a file of the data directory, which is made (mode
+// 0600, once, whoever comes first) unless `needs_it`: there are keys that were encrypted with it,
+// in `place` ("the database"). StoreUse::kRead makes nothing, and takes one that opens nothing
+// then. Errors: kInvalidRequest when the configured secrets key can't be used; kConflict when the
+// one that the stored keys need is missing; kUnavailable.
+Result<web::KeyVault> open_vault(const Config& config, const std::string& place, bool needs_it,
+                                 const Environment& environment, Random& random, StoreUse use);
+
+// Opens the file, or makes it, and the secrets key for it; StoreUse::kRead makes nothing. Errors as
+// open_vault() has them, and kUnavailable. That it is the right secrets key is unlock()'s to find
+// out.
+Result<KeyFile> open_key_file(const Config& config, const Environment& environment, Random& random,
                               StoreUse use);
 
 // Keys from the environment as the store takes them. kInvalidRequest, with the provider's name,

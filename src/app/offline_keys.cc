@@ -2,17 +2,14 @@
 
 #include "access/access.h"
 #include "access/budget.h"
-#include "access/sqlite_spend_store.h"
 #include "access/tokens.h"
 #include "app/data_dir_lock.h"
-#include "app/key_file.h"
 #include "app/private_loop.h"
-#include "app/wire.h"
+#include "app/stores.h"
 #include "base/clock.h"
 #include "base/random.h"
 #include "io/egress.h"
 #include "io/http_client.h"
-#include "io/sqlite_store.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
 #include "surface/common/errors.h"
@@ -51,10 +48,11 @@ io::Method method_of(const std::string& name) {
 
 // Members are in dependency order.
 struct OfflineKeys::Parts {
-    explicit Parts(const Config& config)
-        : data_dir(config.data_dir),
+    Parts(const Config& given, const Environment& environment)
+        : config(given),
           sink(obs::make_stderr_sink()),
           log(clock, *sink, obs::Level::kError),
+          stores(config, environment, loop.executor(), clock, random, log, metrics),
           web_config(std::make_shared<const web::WebConfig>(config.web)),
           http(loop.executor(), config.upstream, clock, log, metrics),
           egress(clock, log, metrics),
@@ -64,10 +62,10 @@ struct OfflineKeys::Parts {
         egress.configure(config.web.egress, config.web.egress_users());
     }
 
-    Status open_spending(const Config& config, StoreUse use);
+    void open_spending();
     Status load_spending();
 
-    const std::string data_dir;
+    const Config config;
     std::optional<DataDirLock> data_dir_lock;  // while money is spent, until it is written
     SystemClock clock;
     SystemRandom random;
@@ -75,6 +73,7 @@ struct OfflineKeys::Parts {
     obs::Log log;
     obs::Metrics metrics;
     PrivateLoop loop;
+    Stores stores;
     std::shared_ptr<const web::WebConfig> web_config;
     io::CurlHttpClient http;
     io::EgressRouter egress;
@@ -82,11 +81,8 @@ struct OfflineKeys::Parts {
     web::ProviderStates providers;
     access::TokenTable tokens;
     access::Access access;
-    std::unique_ptr<io::SqliteStore> usage_file;
-    std::unique_ptr<access::SqliteSpendStore> spend_store;
     std::unique_ptr<access::Budgets> budgets;
     bool spending_is_loaded = false;
-    KeyFile file;
     std::unique_ptr<web::KeyWatch> watch;
     std::unique_ptr<web::KeyTrial> trial;
     std::unique_ptr<web::KeyAdmin> admin;
@@ -95,22 +91,18 @@ struct OfflineKeys::Parts {
 };
 
 // A trial costs what any call costs: it is held against the budgets and written down.
-Status OfflineKeys::Parts::open_spending(const Config& config, StoreUse use) {
-    TRY(auto connection, open_store(usage_path(state_dir(config)), access::spend_schema(), use));
-    usage_file = std::make_unique<io::SqliteStore>("usage", std::move(connection), metrics);
-    spend_store = std::make_unique<access::SqliteSpendStore>(*usage_file, *usage_file);
+void OfflineKeys::Parts::open_spending() {
     const std::vector<std::string_view> names = web::provider_names();
     budgets = std::make_unique<access::Budgets>(
         loop.executor(), config.budgets, std::vector<std::string>(names.begin(), names.end()),
-        *spend_store, clock, log, metrics);
-    return {};
+        stores.spending(), clock, log, metrics);
 }
 
 // Only for a trial, and not beside a gateway that drains. `doctor` looks at keys beside a running
 // gateway, which the figures belong to.
 Status OfflineKeys::Parts::load_spending() {
     if (!spending_is_loaded) {
-        TRY(auto lock, DataDirLock::take(data_dir));
+        TRY(auto lock, DataDirLock::take(config.data_dir));
         data_dir_lock.emplace(std::move(lock));
         TRY_STATUS(loop.run(budgets->load()));
         spending_is_loaded = true;
@@ -122,23 +114,28 @@ Result<std::unique_ptr<OfflineKeys>> OfflineKeys::open(const Config& config,
                                                        const Environment& environment,
                                                        StoreUse use) {
     TRY_STATUS(use_data_dir(config.data_dir, use));
-    auto parts = std::make_unique<Parts>(config);
-    TRY(parts->file,
-        open_key_file(config, environment, parts->clock, parts->random, parts->metrics, use));
-    TRY_STATUS(parts->loop.run(parts->file.store->unlock()));
-    parts->watch = std::make_unique<web::KeyWatch>(*parts->file.store, parts->pool, parts->clock,
+    auto parts = std::make_unique<Parts>(config, environment);
+    TRY_STATUS(parts->stores.open_keys(use));
+    TRY_STATUS(parts->stores.open_spending(use));
+    const Status started = parts->loop.run(parts->stores.start());
+    if (!started.ok()) {
+        parts->loop.run(parts->stores.stop());
+        return started.error();
+    }
+    parts->watch = std::make_unique<web::KeyWatch>(parts->stores.keys(), parts->pool, parts->clock,
                                                    parts->log, parts->metrics);
-    TRY_STATUS(parts->loop.run(parts->watch->refresh()));
-    TRY_STATUS(parts->open_spending(config, use));
+    parts->open_spending();
     parts->trial = std::make_unique<web::KeyTrial>(
         parts->pool, *parts->budgets, parts->providers, parts->http, parts->egress, parts->clock,
         [settings = parts->web_config] { return settings; });
-    parts->admin = std::make_unique<web::KeyAdmin>(parts->loop.executor(), *parts->file.store,
+    parts->admin = std::make_unique<web::KeyAdmin>(parts->loop.executor(), parts->stores.keys(),
                                                    *parts->watch, parts->pool, *parts->trial);
     parts->door = std::make_unique<surface::KeysDoor>(*parts->admin, parts->access, parts->clock);
     parts->router =
         std::make_unique<surface::Router>(surface::key_routes(*parts->door), parts->access);
-    return std::unique_ptr<OfflineKeys>(new OfflineKeys(std::move(parts)));
+    auto keys = std::unique_ptr<OfflineKeys>(new OfflineKeys(std::move(parts)));
+    TRY_STATUS(keys->parts_->loop.run(keys->parts_->watch->refresh()));
+    return keys;
 }
 
 OfflineKeys::OfflineKeys(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -146,6 +143,7 @@ OfflineKeys::~OfflineKeys() {
     if (parts_->spending_is_loaded) {
         parts_->loop.run(parts_->budgets->stop());
     }
+    parts_->loop.run(parts_->stores.stop());
 }
 
 ServerAnswer OfflineKeys::answer(const ServerCall& call) {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "app/config.h"
+#include "app/data_dir.h"
 #include "app/server_call.h"
-#include "app/stores.h"
 #include "base/environment.h"
 #include "base/result.h"
 
@@ -16,8 +16,8 @@ namespace sluice::app {
 // Belongs to one thread.
 class OfflineKeys {
  public:
-    // Errors as open_key_file(), the functions of app/stores.h and web::KeyStore::unlock() have
-    // them. `environment` outlives it. StoreUse::kRead is for lists only.
+    // Errors as app/stores.h and app/data_dir.h have them. `environment` outlives it.
+    // StoreUse::kRead is for lists only.
     static Result<std::unique_ptr<OfflineKeys>> open(const Config& config,
                                                      const Environment& environment, StoreUse use);
     ~OfflineKeys();

@@ -1,7 +1,7 @@
 #include "app/restore.h"
 
+#include "app/data_dir.h"
 #include "app/data_dir_lock.h"
-#include "app/stores.h"
 #include "base/hash.h"
 #include "io/archive.h"
 #include "io/files.h"

@@ -4,12 +4,11 @@
 #include "access/budget.h"
 #include "access/shared_budgets.h"
 #include "access/shared_windows.h"
-#include "access/sqlite_spend_store.h"
-#include "access/sqlite_token_store.h"
 #include "access/token_watch.h"
 #include "app/data_dir_lock.h"
 #include "app/key_file.h"
 #include "app/listeners.h"
+#include "app/stores.h"
 #include "app/version.h"
 #include "base/exception.h"
 #include "io/egress.h"
@@ -21,7 +20,6 @@
 #include "io/recording_http_client.h"
 #include "io/redis.h"
 #include "io/replay_http_client.h"
-#include "io/sqlite_store.h"
 #include "io/tls.h"
 #include "obs/log_metrics.h"
 #include "obs/metrics.h"
@@ -58,6 +56,10 @@ namespace asio = boost::asio;
 
 namespace {
 
+// How often a start that lacks its database is tried again, and told.
+constexpr Millis kLoadInterval{500};
+constexpr Millis kLoadLogInterval{60'000};
+
 Error unusable(std::string_view setting, const Error& reason) {
     return Error{
         Code::kInvalidRequest, Blame::kCaller, std::string(setting) + ": " + reason.message, {}};
@@ -67,14 +69,6 @@ Error unusable(std::string_view setting, const Error& reason) {
 
 std::string admin_socket_path(const std::string& data_dir) {
     return data_dir + "/sluice.sock";
-}
-
-std::string tokens_path(const std::string& data_dir) {
-    return data_dir + "/access.db";
-}
-
-std::string usage_path(const std::string& data_dir) {
-    return data_dir + "/usage.db";
 }
 
 bool is_writable_by_others(const std::string& data_dir) {
@@ -131,6 +125,7 @@ struct Gateway::Parts {
           random(random_in),
           log(log_in),
           http(control.get_executor(), config.upstream, clock, log, metrics),
+          stores(config, environment, control.get_executor(), clock, random, log, metrics),
           egress(clock, log, metrics),
           egress_monitor(control.get_executor(), egress, http, clock, log),
           tasks(control.get_executor(), [this](const std::exception_ptr& error) {
@@ -147,8 +142,11 @@ struct Gateway::Parts {
     Status choose_upstreams();
     Status open_recorder();
     Status open_replay();
-    Status load_keys();
     void build_services();
+    Task<Status> load();
+    Task<Status> load_keys();
+    Task<void> load_later();
+    void follow_stores();
     void run_control();
     void stop_control();
     Task<void> stop_tasks();
@@ -173,6 +171,7 @@ struct Gateway::Parts {
     obs::Metrics metrics;
     asio::io_context control{1};  // the control loop, and the server's first thread
     io::CurlHttpClient http;
+    Stores stores;
     std::unique_ptr<io::ExchangeWriter> recorder;
     std::unique_ptr<io::RecordingHttpClient> recording_http;
     std::unique_ptr<io::ReplayHttpClient> replay_http;
@@ -181,6 +180,8 @@ struct Gateway::Parts {
     io::EgressRouter egress;
     io::EgressMonitor egress_monitor;
     TaskScope tasks;
+    const std::shared_ptr<asio::cancellation_signal> stop_loading =
+        std::make_shared<asio::cancellation_signal>();
     const std::shared_ptr<asio::cancellation_signal> stop_watch =
         std::make_shared<asio::cancellation_signal>();
     const std::shared_ptr<asio::cancellation_signal> stop_key_watch =
@@ -196,14 +197,8 @@ struct Gateway::Parts {
     const std::shared_ptr<asio::cancellation_signal> stop_sweep =
         std::make_shared<asio::cancellation_signal>();
     access::TokenTable tokens;
-    std::unique_ptr<io::SqliteStore> token_file;
-    std::unique_ptr<access::SqliteTokenStore> token_store;
     std::unique_ptr<access::TokenWatch> token_watch;
     std::unique_ptr<access::Access> access;
-    std::unique_ptr<io::SqliteStore> usage_file;
-    std::unique_ptr<io::SqliteStore> usage_reports;
-    std::unique_ptr<access::SqliteSpendStore> spend_store;
-    KeyFile key_file;
     std::unique_ptr<io::RedisClient> redis;                 // null: nothing is shared
     std::unique_ptr<web::SharedAnswers> shared;             // null with it
     std::shared_ptr<web::RedisKeyRuntime> shared_keys;      // the same
@@ -213,6 +208,8 @@ struct Gateway::Parts {
     std::unique_ptr<web::KeyPool> keys;
     std::unique_ptr<web::KeyWatch> key_watch;
     std::unique_ptr<web::KeyUsageWriter> key_usage;
+    bool has_loaded_spending = false;
+    std::string waits_for;  // what keeps it from serving, in words; empty: nothing
     std::size_t key_count = 0;
     std::vector<web::IdleLane> idle_lanes;
     std::unique_ptr<web::Search> search;
@@ -242,24 +239,15 @@ Status Gateway::Parts::open_stores() {
     TRY_STATUS(use_data_dir(config.data_dir, StoreUse::kMake));
     TRY(auto lock, DataDirLock::take(config.data_dir));
     data_dir_lock.emplace(std::move(lock));
-    if (config.replay.dir.empty()) {
+    if (config.replay.dir.empty() && !has_shared_keys(config)) {
         tell_of_new_databases(config.data_dir, log);
     }
     TRY_STATUS(use_data_dir(state_dir(config), StoreUse::kMake));
-    TRY(auto connection,
-        io::SqliteConnection::open(tokens_path(config.data_dir), access::token_schema()));
-    token_file = std::make_unique<io::SqliteStore>("access", std::move(connection), metrics);
-    token_store = std::make_unique<access::SqliteTokenStore>(*token_file, clock, random);
-    token_watch = std::make_unique<access::TokenWatch>(*token_store, tokens, clock, log, metrics);
-    TRY(auto usage,
-        io::SqliteConnection::open(usage_path(state_dir(config)), access::spend_schema()));
-    usage_file = std::make_unique<io::SqliteStore>("usage", std::move(usage), metrics);
-    // A connection of its own, so that a long report holds no call up that waits for a write.
-    TRY(auto reports,
-        io::SqliteConnection::open(usage_path(state_dir(config)), access::spend_schema()));
-    usage_reports = std::make_unique<io::SqliteStore>("usage_reports", std::move(reports), metrics);
-    spend_store = std::make_unique<access::SqliteSpendStore>(*usage_file, *usage_reports);
-    TRY(key_file, open_key_file(config, environment, clock, random, metrics, StoreUse::kMake));
+    TRY_STATUS(stores.open_tokens(StoreUse::kMake));
+    TRY_STATUS(stores.open_spending(StoreUse::kMake));
+    TRY_STATUS(stores.open_keys(StoreUse::kMake));
+    token_watch =
+        std::make_unique<access::TokenWatch>(stores.tokens(), tokens, clock, log, metrics);
     if (const auto path = exposed_secrets_file(config)) {
         log.warn("secrets_key_open_to_others", {{"path", *path}, {"mend", "chmod 600"}});
     }
@@ -296,10 +284,11 @@ void Gateway::Parts::open_keys() {
             std::make_unique<web::KeyPool>(std::make_shared<web::MemoryKeyRuntime>(clock, runtime));
     }
     keys->set_default_accounts(config.web.default_accounts());
-    key_watch = std::make_unique<web::KeyWatch>(*key_file.store, *keys, clock, log, metrics);
+    key_watch = std::make_unique<web::KeyWatch>(stores.keys(), *keys, clock, log, metrics);
     key_usage = std::make_unique<web::KeyUsageWriter>(control.get_executor(), keys->runtime(),
-                                                      *key_file.store, clock, log);
+                                                      stores.keys(), clock, log);
     keys->keep_usage(key_usage.get());
+    stores.on_change([this] { token_watch->changed(); }, [this] { key_watch->changed(); });
 }
 
 Status Gateway::Parts::choose_upstreams() {
@@ -345,18 +334,18 @@ void Gateway::Parts::build_services() {
     const std::vector<std::string_view> providers = web::provider_names();
     budgets = std::make_unique<access::Budgets>(
         control.get_executor(), config.budgets,
-        std::vector<std::string>(providers.begin(), providers.end()), *spend_store, clock, log,
+        std::vector<std::string>(providers.begin(), providers.end()), stores.spending(), clock, log,
         metrics, shared_budgets.get());
     search =
         std::make_unique<web::Search>(control.get_executor(), config.web, *access, *budgets, *keys,
                                       *upstreams, egress, clock, log, metrics, shared.get());
     key_trial = std::make_unique<web::KeyTrial>(*keys, *budgets, search->providers(), *upstreams,
                                                 egress, clock, [this] { return search->config(); });
-    key_admin = std::make_unique<web::KeyAdmin>(control.get_executor(), *key_file.store, *key_watch,
+    key_admin = std::make_unique<web::KeyAdmin>(control.get_executor(), stores.keys(), *key_watch,
                                                 *keys, *key_trial);
     search_door = std::make_unique<surface::SearchDoor>(*search, *access, clock);
-    ops_door =
-        std::make_unique<surface::OpsDoor>(*search, *access, metrics, clock, std::string(kVersion));
+    ops_door = std::make_unique<surface::OpsDoor>(*search, *access, stores.database(), metrics,
+                                                  clock, std::string(kVersion));
     keys_door = std::make_unique<surface::KeysDoor>(*key_admin, *access, clock);
     usage_door = std::make_unique<surface::UsageDoor>(*budgets, *access, clock);
     router = std::make_unique<surface::Router>(
@@ -366,26 +355,67 @@ void Gateway::Parts::build_services() {
     server->add_unix_socket(admin_socket_path(config.data_dir));
 }
 
+// Everything that has to be known before a request is served. Tokens come last: with them the door
+// opens. May be called again after an error.
+Task<Status> Gateway::Parts::load() {
+    CO_TRY_STATUS(co_await stores.start());
+    if (!has_loaded_spending) {
+        CO_TRY_STATUS(co_await budgets->load());
+        has_loaded_spending = true;
+    }
+    CO_TRY_STATUS(co_await load_keys());
+    co_return co_await token_watch->refresh();
+}
+
 // Keys of the environment are kept like all others, so that commands can change them; one that was
 // removed stays away.
-Status Gateway::Parts::load_keys() {
-    TRY_STATUS(on_control(key_file.store->unlock()));
-    TRY(auto seeds, seeds_from(environment));
+Task<Status> Gateway::Parts::load_keys() {
+    CO_TRY(auto seeds, seeds_from(environment));
     if (replay_http) {
         add_made_up_keys(config, seeds);
     }
-    TRY(const std::size_t added, on_control(key_file.store->seed(std::move(seeds))));
+    CO_TRY(const std::size_t added, co_await stores.keys().seed(std::move(seeds)));
     if (added > 0) {
         log.info(replay_http ? "keys_taken_for_replay" : "keys_taken_from_environment",
                  {{"count", added}});
     }
-    TRY_STATUS(on_control(key_watch->refresh()));
+    CO_TRY_STATUS(co_await key_watch->refresh());
     if (shared_keys) {
-        on_control(shared_keys->refresh());
+        co_await shared_keys->refresh();
     }
-    key_count = keys->size();
-    idle_lanes = web::idle_lanes(config.web, *keys);
-    return {};
+    co_return Status();
+}
+
+// For who started without the database: until it is there.
+Task<void> Gateway::Parts::load_later() {
+    obs::LogLimiter lines(1, kLoadLogInterval);
+    for (;;) {
+        co_await clock.sleep_until(clock.now() + kLoadInterval);
+        const Status loaded = co_await load();
+        if (loaded.ok()) {
+            break;
+        }
+        std::uint64_t suppressed = 0;
+        if (loaded.error().code != Code::kCancelled && lines.allow(clock.now(), suppressed)) {
+            log.error("start_incomplete", {{"code", to_string(loaded.error().code)},
+                                           {"reason", loaded.error().message},
+                                           {"suppressed", suppressed}});
+        }
+    }
+    log.info("start_completed", {{"keys", keys->size()}});
+    if (is_reached_from_elsewhere(config) && !tokens.any_active()) {
+        log.warn("no_token_yet", {{"mend", "sluice tokens add --scopes admin"}});
+    }
+    follow_stores();
+}
+
+void Gateway::Parts::follow_stores() {
+    tasks.spawn(token_watch->run(), stop_watch);
+    tasks.spawn(key_watch->run(), stop_key_watch);
+    if (shared) {
+        tasks.spawn(shared_keys->run(), stop_shared_keys);
+        tasks.spawn(shared_budgets->run(), stop_shared_budgets);
+    }
 }
 
 void Gateway::Parts::run_control() {
@@ -394,6 +424,7 @@ void Gateway::Parts::run_control() {
 }
 
 Task<void> Gateway::Parts::stop_tasks() {
+    stop_loading->emit(asio::cancellation_type::terminal);
     if (search) {
         co_await search->stop();
     }
@@ -420,6 +451,7 @@ Task<void> Gateway::Parts::stop_tasks() {
             log.warn("key_usage_lost", {{"reason", saved.error().message}});
         }
     }
+    co_await stores.stop();
 }
 
 void Gateway::Parts::stop_control() {
@@ -443,25 +475,33 @@ Status Gateway::start() {
         // What is wrong is in the log; it is tried again for as long as the process runs.
         const Status ignored = parts.on_control(parts.redis->start());
     }
-    TRY_STATUS(parts.on_control(parts.token_watch->refresh()));
-    TRY_STATUS(parts.on_control(parts.budgets->load()));
-    TRY_STATUS(parts.load_keys());
+    const Status loaded = parts.on_control(parts.load());
+    if (!loaded.ok()) {
+        if (!parts.stores.may_come_back(loaded.error())) {
+            return loaded;
+        }
+        parts.tokens.set_unknown();
+        parts.waits_for = loaded.error().message;
+    }
+    parts.key_count = parts.keys->size();
+    parts.idle_lanes = web::idle_lanes(parts.config.web, *parts.keys);
     // Once it is certain that somebody will be there to read the token.
     TRY_STATUS(parts.server->bind());
-    if (is_reached_from_elsewhere(parts.config)) {
-        TRY(parts.first_token, parts.on_control(access::ensure_admin_token(*parts.token_store)));
+    if (loaded.ok() && is_reached_from_elsewhere(parts.config)) {
+        TRY(parts.first_token, parts.on_control(access::ensure_admin_token(parts.stores.tokens())));
         TRY_STATUS(parts.on_control(parts.token_watch->refresh()));
     }
     asio::post(parts.control, [&parts] {
+        if (parts.waits_for.empty()) {
+            parts.follow_stores();
+        } else {
+            parts.tasks.spawn(parts.load_later(), parts.stop_loading);
+        }
         if (!parts.replay_http) {  // which makes no connection at all
             parts.egress_monitor.start();
         }
-        parts.tasks.spawn(parts.token_watch->run(), parts.stop_watch);
-        parts.tasks.spawn(parts.key_watch->run(), parts.stop_key_watch);
         if (parts.shared) {
-            parts.tasks.spawn(parts.shared_keys->run(), parts.stop_shared_keys);
             parts.tasks.spawn(parts.search->follow_purges(), parts.stop_purges);
-            parts.tasks.spawn(parts.shared_budgets->run(), parts.stop_shared_budgets);
             parts.tasks.spawn(parts.shared_windows->run(), parts.stop_shared_windows);
         }
         parts.tasks.spawn(parts.search->sweep_caches(), parts.stop_sweep);
@@ -475,6 +515,10 @@ std::vector<std::string> Gateway::addresses() const {
 
 std::optional<Secret> Gateway::first_admin_token() {
     return std::exchange(parts_->first_token, {});
+}
+
+const std::string& Gateway::waits_for() const {
+    return parts_->waits_for;
 }
 
 std::size_t Gateway::key_count() const {

@@ -34,7 +34,8 @@ class Gateway {
     // Opens the data directory and its stores, starts the threads and listens. Once. After an error
     // nothing is served, and all that is left to do is to destroy this object. kInvalidRequest: an
     // address or a certificate can't be used; kUnavailable and kConflict: the data directory or a
-    // store can't be used, or an address is taken. The message says what to do.
+    // store can't be used (a PostgreSQL that is away is no error: see waits_for()), or an address
+    // is taken. The message says what to do.
     Status start();
 
     // What it listens on, with real ports, after start().
@@ -43,6 +44,10 @@ class Gateway {
     // The admin token that was made since this is the first start on an address that is not a
     // loopback one; to be shown once, so a second call gives nothing.
     std::optional<Secret> first_admin_token();
+
+    // Why nothing can be served yet, after start(), which succeeds all the same when its database
+    // is away: that is tried again until it is there. Empty: it serves.
+    const std::string& waits_for() const;
 
     // Keys of providers of this binary, after start().
     std::size_t key_count() const;
@@ -71,10 +76,6 @@ class Gateway {
 
 // Where the admin socket of a data directory is.
 std::string admin_socket_path(const std::string& data_dir);
-// Where its tokens are.
-std::string tokens_path(const std::string& data_dir);
-// Where it is written down what was spent.
-std::string usage_path(const std::string& data_dir);
 
 // Whether others than its owner may put files of theirs in place of its own.
 bool is_writable_by_others(const std::string& data_dir);

@@ -70,6 +70,17 @@ Status write_new_file(const std::string& path, std::string_view bytes) {
     return synced ? Status() : Status(system_error(path));
 }
 
+Status make_file_once(const std::string& path, std::string_view bytes) {
+    const std::string draft = path + "." + std::to_string(::getpid()) + ".new";
+    ::unlink(draft.c_str());  // of a process that had this number before and was killed
+    TRY_STATUS(write_new_file(draft, bytes));
+    const bool linked = ::link(draft.c_str(), path.c_str()) == 0 || errno == EEXIST;
+    const int reason = errno;
+    ::unlink(draft.c_str());
+    errno = reason;
+    return linked ? Status() : Status(system_error(path));
+}
+
 Status sync_to_disk(const std::string& path) {
     const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file < 0) {

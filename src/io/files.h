@@ -31,6 +31,10 @@ class MappedFile {
 // A new file (mode 0600), and to the disk. kConflict when there is one.
 Status write_new_file(const std::string& path, std::string_view bytes);
 
+// The same whole or not at all; of several who make it at once the first one's stays, which is no
+// error.
+Status make_file_once(const std::string& path, std::string_view bytes);
+
 // A power cut from now on leaves the file, or what is made, renamed and removed in the folder, as
 // it is.
 Status sync_to_disk(const std::string& path);

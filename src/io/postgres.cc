@@ -64,35 +64,6 @@ struct PostgresClient::Counters {
     obs::Histogram seconds;
 };
 
-PostgresConfig PostgresConfig::read(ConfigReader in) {
-    PostgresConfig c;
-    in.secret(
-        {"url",
-         "where keys and tokens are kept: postgresql://user:password@host/database, shared by "
-         "replicas; empty or sqlite: is files in the data directory",
-         "GATEWAY_DATABASE_URL"},
-        c.url);
-    in.duration({"timeout_s", "one statement of PostgreSQL, or making a connection to it"},
-                c.timeout, 50ms, 60s);
-    const std::string_view url = c.url.reveal();
-    if (url.empty() || url == "sqlite:" || url == "sqlite+aiosqlite:") {
-        return c;
-    }
-    if (url.starts_with("sqlite")) {
-        in.fail("url",
-                "the files have names of their own in the data directory; expected sqlite: "
-                "alone, and data_dir says where");
-        return c;
-    }
-    Result<PostgresTarget> target = parse_postgres_url(url);
-    if (!target.ok()) {
-        in.fail("url", target.error().message);
-        return c;
-    }
-    c.target = *std::move(target);
-    return c;
-}
-
 Task<Result<PostgresRows>> PostgresSession::query(std::string_view sql, PostgresValues values) {
     return connection_.query(sql, std::move(values), clock_.now() + timeout_);
 }
@@ -141,13 +112,19 @@ Task<Status> PostgresClient::start() {
     tasks_.spawn(keep_up());
     co_await tried_.wait_until(clock_, Instant::max());
     if (!is_up()) {
-        const View now = view();
-        co_return failed(Code::kUnavailable,
-                         "the database at " + now.server +
-                             " can't be used: " + std::string(now.reason) +
-                             (now.detail.empty() ? "" : " (" + now.detail + ")"));
+        co_return unusable();
     }
     co_return Status();
+}
+
+Error PostgresClient::unusable() const {
+    const View now = view();
+    Error error =
+        failed(Code::kUnavailable, "the database at " + now.server +
+                                       " can't be used: " + std::string(now.reason) +
+                                       (now.detail.empty() ? "" : " (" + now.detail + ")"));
+    error.retry_after = kHeartbeatEvery;
+    return error;
 }
 
 Task<void> PostgresClient::stop() {
@@ -166,7 +143,7 @@ Task<void> PostgresClient::stop() {
 Task<Status> PostgresClient::perform(JobPtr job) {
     if (!is_up() || is_stopping_) {
         counters_->unavailable.add();
-        co_return failed(Code::kUnavailable, "there is no connection to the database");
+        co_return unusable();
     }
     if (queue_.size() >= kMaxQueued) {
         counters_->overloaded.add();
@@ -205,8 +182,15 @@ void PostgresClient::dispatch() {
             return;
         }
     }
-    if (workers_.size() < kMaxConnections && clock_.now() >= help_from_) {
-        tasks_.spawn(help());
+    // The lead has its place also while it is away.
+    const auto helpers = static_cast<std::size_t>(
+        std::ranges::count_if(workers_, [](const WorkerPtr& worker) { return !worker->is_lead; }));
+    if (helpers + 1 < kMaxConnections && clock_.now() >= help_from_) {
+        // It counts from now on, whenever its turn of the loop comes.
+        const WorkerPtr helper = add_worker(false);
+        if (!tasks_.spawn(help(helper))) {
+            std::erase(workers_, helper);
+        }
     }
 }
 
@@ -241,18 +225,19 @@ Task<void> PostgresClient::keep_up() {
             co_await clock_.wait(pause_, next_attempt());
             continue;
         }
-        const WorkerPtr lead = co_await open();
+        const WorkerPtr lead = add_worker(true);
         const std::shared_ptr<PostgresConnection> connection = lead->connection;
+        co_await connection->open(clock_.now() + config_.timeout);
         if (connection->is_ready()) {
             co_await listen_on(connection);
         }
         if (connection->is_ready()) {
             pass->report(guard::CallOutcome::kSuccess, clock_.now());
-            ready_ += 1;
+            change_ready(1);
             went_up();
             tried_.set();
-            co_await serve(lead, true);
-            ready_ -= 1;
+            co_await serve(lead);
+            change_ready(-1);
             pass = circuit_.try_enter(clock_.now());
         }
         if (pass) {
@@ -265,24 +250,24 @@ Task<void> PostgresClient::keep_up() {
 }
 
 // A connection for as long as there is more work than others can do.
-Task<void> PostgresClient::help() {
-    const WorkerPtr helper = co_await open();
+Task<void> PostgresClient::help(WorkerPtr helper) {
+    co_await helper->connection->open(clock_.now() + config_.timeout);
     if (helper->connection->is_ready()) {
-        ready_ += 1;
-        co_await serve(helper, false);
-        ready_ -= 1;
+        change_ready(1);
+        co_await serve(helper);
+        change_ready(-1);
     } else {
         help_from_ = clock_.now() + kHelpPause;
     }
     retire(helper);
 }
 
-Task<PostgresClient::WorkerPtr> PostgresClient::open() {
+PostgresClient::WorkerPtr PostgresClient::add_worker(bool is_lead) {
     const auto worker = std::make_shared<Worker>();
     worker->connection = std::make_shared<PostgresConnection>(executor_, options_, clock_, tasks_);
+    worker->is_lead = is_lead;
     workers_.push_back(worker);
-    co_await worker->connection->open(clock_.now() + config_.timeout);
-    co_return worker;
+    return worker;
 }
 
 Task<void> PostgresClient::listen_on(std::shared_ptr<PostgresConnection> connection) {
@@ -308,7 +293,8 @@ void PostgresClient::hear(const std::vector<std::string>& channels) {
     }
 }
 
-Task<void> PostgresClient::serve(WorkerPtr worker, bool is_lead) {
+Task<void> PostgresClient::serve(WorkerPtr worker) {
+    const bool is_lead = worker->is_lead;
     const std::shared_ptr<PostgresConnection> connection = worker->connection;
     Instant next = clock_.now() + (is_lead ? kHeartbeatEvery : kHelpIdle);
     while (connection->is_open()) {
@@ -395,8 +381,12 @@ Instant PostgresClient::next_attempt() {
     return reopens + guard::backoff_delay(spread_config(), 0, random_, std::nullopt);
 }
 
+void PostgresClient::change_ready(int by) {
+    ready_ += by;
+    counters_->up.set(is_up() ? 1 : 0);
+}
+
 void PostgresClient::went_up() {
-    counters_->up.set(1);
     const Instant now = clock_.now();
     log_.info("postgres_available",
               {{"down_ms", std::chrono::duration_cast<Millis>(now - changed_at_)}});
@@ -411,9 +401,6 @@ void PostgresClient::went_up() {
 void PostgresClient::went_down(const PostgresConnection& connection) {
     const bool was_up = !std::exchange(fault_, connection.fault()).has_value();
     detail_ = connection.detail();
-    if (!is_up()) {
-        counters_->up.set(0);
-    }
     if (!was_up || *fault_ == PostgresFault::kStopped) {
         return;
     }

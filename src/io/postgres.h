@@ -10,10 +10,8 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/config_reader.h"
 #include "base/random.h"
 #include "base/result.h"
-#include "base/secret.h"
 #include "base/task.h"
 #include "guard/circuit.h"
 #include "guard/event.h"
@@ -38,13 +36,10 @@
 namespace sluice::io {
 
 struct PostgresConfig {
-    Secret url = {};  // empty or "sqlite:": the files of the data directory
-    std::optional<PostgresTarget> target = {};  // of `url`
+    std::optional<PostgresTarget> target = {};  // nothing: there is no PostgreSQL
     Millis timeout{5'000};                      // of one statement, and of making a connection
 
     bool enabled() const { return target.has_value(); }
-
-    static PostgresConfig read(ConfigReader in);  // the section "database"
 };
 
 // The connection of one job. Belongs to the job.
@@ -148,28 +143,30 @@ class PostgresClient {
         std::string name;
         std::function<void()> heard;
     };
-    // A connection and whether it waits for work.
     struct Worker {
         std::shared_ptr<PostgresConnection> connection;
-        bool is_idle = false;
+        bool is_lead = false;  // the one that is kept up, and hears notifications
+        bool is_idle = false;  // it waits for work
     };
     using WorkerPtr = std::shared_ptr<Worker>;
 
+    Error unusable() const;
     Task<Status> perform(JobPtr job);
     void dispatch();
     JobPtr take();
     void withdraw(const JobPtr& job);
     Task<void> keep_up();
-    Task<void> help();
-    Task<WorkerPtr> open();
+    Task<void> help(WorkerPtr helper);
+    WorkerPtr add_worker(bool is_lead);
     Task<void> listen_on(std::shared_ptr<PostgresConnection> connection);
-    Task<void> serve(WorkerPtr worker, bool is_lead);
+    Task<void> serve(WorkerPtr worker);
     Task<void> work(JobPtr job, std::shared_ptr<PostgresConnection> connection);
     void hear(const std::vector<std::string>& channels);
     void retire(const WorkerPtr& worker);
     void fail_queue();
     void suspect_others(const WorkerPtr& worker);
     void count(PostgresFault fault);
+    void change_ready(int by);
     void went_up();
     void went_down(const PostgresConnection& connection);
     Instant next_attempt();
@@ -188,7 +185,7 @@ class PostgresClient {
     std::vector<Channel> channels_;
     std::vector<WorkerPtr> workers_;  // whose connections are open or being opened
     std::deque<JobPtr> queue_;
-    std::size_t ready_ = 0;         // connections that can be used
+    int ready_ = 0;                 // connections that can be used
     Instant help_from_{};           // no further connection is tried before
     std::shared_ptr<Alarm> pause_;  // between two attempts
     bool is_stopping_ = false;

@@ -113,7 +113,9 @@ Task<void> PostgresConnection::interrupt_at(std::shared_ptr<PostgresConnection> 
 
 Task<void> PostgresConnection::open(Instant deadline) {
     const Limit limit(*this, deadline, true);
-    co_await connect();
+    if (is_open()) {
+        co_await connect();
+    }
     is_opening_ = false;
 }
 

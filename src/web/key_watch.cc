@@ -54,7 +54,7 @@ Task<void> KeyWatch::catch_up() {
 
 Task<void> KeyWatch::run() {
     for (;;) {
-        co_await clock_.sleep_until(clock_.now() + kKeyPollInterval);
+        co_await bell_.wait_until(clock_, clock_.now() + kKeyPollInterval);
         Status status = co_await refresh();
         if (status.ok() && pool_.usage_writer() != nullptr) {
             status = co_await pool_.usage_writer()->save();
@@ -62,6 +62,10 @@ Task<void> KeyWatch::run() {
         note(status);
         publish_counts();
     }
+}
+
+void KeyWatch::changed() {
+    bell_.ring();
 }
 
 void KeyWatch::note(const Status& status) {

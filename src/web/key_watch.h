@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/task.h"
+#include "guard/bell.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
 #include "web/key_store.h"
@@ -19,9 +20,9 @@ namespace sluice::web {
 
 inline constexpr Millis kKeyPollInterval{1'000};
 
-// Belongs to the control loop. A change by another process is in force within kKeyPollInterval and
-// the time of a query; who changes keys in this process calls catch_up() afterwards, and the
-// change is in force when that returns, unless the store is away.
+// Belongs to the control loop. A change by another process is in force within kKeyPollInterval, or
+// from changed() on, and the time of a query; who changes keys in this process calls catch_up()
+// afterwards, and the change is in force when that returns, unless the store is away.
 class KeyWatch {
  public:
     // References outlive it.
@@ -40,6 +41,9 @@ class KeyWatch {
     // cancellation. While the store is away the keys last known stay in force, which is logged and
     // counted.
     Task<void> run();
+
+    // Somebody may have changed something: run() looks now.
+    void changed();
 
     // What the last turn of run() met: false while the store is away.
     bool store_answers() const { return store_answers_; }
@@ -63,6 +67,7 @@ class KeyWatch {
     bool store_answers_ = true;
     std::optional<std::uint64_t> loaded_revision_ = {};
     std::map<std::string, Gauges> gauges_;  // by provider
+    guard::Bell bell_;
 };
 
 }  // namespace sluice::web

@@ -312,6 +312,18 @@ Task<Status> unlock_database(PostgresSession& db, Vault vault, Random& random) {
                                std::string(kPlace), "name another database (setting database.url)");
 }
 
+Error locked() {
+    return Error{Code::kUnavailable, Blame::kGateway,
+                 "the keys in the database can't be read yet: it was not there at the start, or "
+                 "another secrets key was",
+                 std::nullopt};
+}
+
+Task<Result<bool>> has_vault(PostgresSession& db) {
+    CO_TRY(const std::int64_t rows, co_await number(db, "SELECT count(*) FROM sluice_key_vault"));
+    co_return rows > 0;
+}
+
 Task<Status> save_usage_in_one(PostgresSession& db, std::vector<KeyUsage> usage) {
     std::vector<std::string> ids;
     std::vector<std::string> since;
@@ -333,28 +345,29 @@ io::PostgresSchema postgres_key_schema() {
     return {"keys", kSteps};
 }
 
-Task<Result<bool>> has_vault(io::PostgresSession& session) {
-    CO_TRY(const std::int64_t rows,
-           co_await number(session, "SELECT count(*) FROM sluice_key_vault"));
-    co_return rows > 0;
-}
-
-PostgresKeyStore::PostgresKeyStore(io::PostgresClient& client, KeyVault vault, const Clock& clock,
-                                   Random& random)
-    : client_(client),
-      vault_(std::make_shared<const KeyVault>(std::move(vault))),
-      clock_(clock),
-      random_(random) {}
+PostgresKeyStore::PostgresKeyStore(io::PostgresClient& client, VaultSource vault, Use use,
+                                   const Clock& clock, Random& random)
+    : client_(client), source_(std::move(vault)), use_(use), clock_(clock), random_(random) {}
 
 Task<Status> PostgresKeyStore::unlock() {
-    auto work = [vault = vault_, random = &random_](PostgresSession& db) {
-        return unlock_database(db, vault, *random);
-    };
-    co_return co_await client_.run(std::move(work));
+    CO_TRY(const bool has_keys, co_await client_.run(has_vault));
+    CO_TRY(KeyVault opened, source_(has_keys));
+    auto vault = std::make_shared<const KeyVault>(std::move(opened));
+    if (has_keys || use_ == Use::kChange) {
+        auto work = [vault, random = &random_](PostgresSession& db) {
+            return unlock_database(db, vault, *random);
+        };
+        CO_TRY_STATUS(co_await client_.run(std::move(work)));
+    }
+    vault_ = std::move(vault);
+    co_return Status();
 }
 
 Task<Result<KeyRecord>> PostgresKeyStore::add(NewKey key) {
     CO_TRY_STATUS(validate(key));
+    if (!vault_) {
+        co_return locked();
+    }
     auto work = [vault = vault_, random = &random_, key = std::move(key),
                  now = clock_.wall_now()](PostgresSession& db) {
         return add_in_transaction(db, vault, *random, key, now);
@@ -363,6 +376,9 @@ Task<Result<KeyRecord>> PostgresKeyStore::add(NewKey key) {
 }
 
 Task<Result<std::size_t>> PostgresKeyStore::seed(std::vector<NewKey> keys) {
+    if (!vault_) {
+        co_return locked();
+    }
     for (const NewKey& key : keys) {
         SLUICE_ASSERT(validate(key).ok());
     }
@@ -389,6 +405,9 @@ Task<Status> PostgresKeyStore::remove(std::string id) {
 }
 
 Task<Result<KeySet>> PostgresKeyStore::load(std::uint64_t since) {
+    if (!vault_) {
+        co_return locked();
+    }
     auto work = [vault = vault_, since](PostgresSession& db) {
         return load_in_transaction(db, vault, since);
     };

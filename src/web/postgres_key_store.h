@@ -9,6 +9,8 @@
 #include "web/key_store.h"
 #include "web/key_vault.h"
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,16 +22,22 @@ io::PostgresSchema postgres_key_schema();
 // Notified with every change of keys.
 inline constexpr const char* kKeyChannel = "sluice_keys";
 
-// Whether keys were ever encrypted in this database, so that a secrets key for it exists somewhere.
-Task<Result<bool>> has_vault(io::PostgresSession& session);
+// What keys are encrypted with. `needs_it`: the database holds keys that were encrypted with it, so
+// that a new one would be the wrong one.
+using VaultSource = std::function<Result<KeyVault>(bool needs_it)>;
 
 class PostgresKeyStore final : public KeyStore {
  public:
-    // References outlive it; the database has the tables of postgres_key_schema(). `random` must be
-    // thread-safe and good enough for nonces.
-    PostgresKeyStore(io::PostgresClient& client, KeyVault vault, const Clock& clock,
+    enum class Use : std::uint8_t { kChange, kRead };
+
+    // References outlive it; by the time of unlock() the database has the tables of
+    // postgres_key_schema(). With Use::kRead unlock() leaves a database without keys as it is.
+    // `random` must be thread-safe and good enough for nonces.
+    PostgresKeyStore(io::PostgresClient& client, VaultSource vault, Use use, const Clock& clock,
                      Random& random);
 
+    // Asks the source, and may be called again after an error. Until it succeeded all others end
+    // with kUnavailable.
     Task<Status> unlock() override;
     Task<Result<KeyRecord>> add(NewKey key) override;
     Task<Result<std::size_t>> seed(std::vector<NewKey> keys) override;
@@ -42,7 +50,10 @@ class PostgresKeyStore final : public KeyStore {
 
  private:
     io::PostgresClient& client_;
-    // Shared with the jobs, which may outlive this object when the program shuts down.
+    const VaultSource source_;
+    const Use use_;
+    // Null until it is unlocked. Shared with the jobs, which may outlive this object when the
+    // program shuts down.
     std::shared_ptr<const KeyVault> vault_;
     const Clock& clock_;
     Random& random_;

@@ -262,9 +262,10 @@ def test_compose_has_no_password_of_its_own():
     assert given and all(value == "" for _, value in given)
     for name, rest in re.findall(r"(?<!\$)\$\{(\w+)([^}]*)\}", text):
         assert name in dict(given), f"{name} is not in the example"
-        assert rest.startswith(":?") if "PASSWORD" in name else rest == ":-", f"{name} has a default"
+        is_needed = "PASSWORD" in name or "SECRETS" in name
+        assert rest.startswith(":?") if is_needed else rest == ":-", f"{name} has a default"
     services = re.split(r"^  (?=\w+:$)", text.split("\nvolumes:\n")[0].split("services:\n")[1], flags=re.M)[1:]
-    assert len(services) == 2
+    assert len(services) == 3
     for service in services:
         assert "healthcheck:" in service or "dockerfile: packaging/Dockerfile" in service
         assert "cap_drop: [ALL]" in service and "no-new-privileges:true" in service

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -247,6 +248,85 @@ class RedisSentinel:
         self.process.stop(signal.SIGKILL)
 
     command = Redis.command
+
+
+class Postgres:
+    """A real PostgreSQL in a folder of its own. scripts/setup installs it; without it tests fail."""
+
+    def __init__(self):
+        programs = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), key=lambda bin: int(bin.parent.name))
+        assert programs, "scripts/setup test installs postgresql"
+        self.programs, self.port, self.databases = programs[-1], free_port(), 0
+        self.folder = tempfile.TemporaryDirectory()
+        if os.geteuid() == 0:  # PostgreSQL does not run as root
+            shutil.chown(self.folder.name, "postgres", "postgres")
+        self.data = pathlib.Path(self.folder.name) / "data"
+        made = Process(self._command("initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "--no-sync",
+                                     "-E", "UTF8", "--locale=C.UTF-8"))
+        assert made.process.wait(60) == 0, made.output()
+        self.start()
+
+    def _command(self, program, *args):
+        drop = ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups",
+                "--pdeathsig=KILL", "--"]
+        return [*(drop if os.geteuid() == 0 else []), self.programs / program, *args]
+
+    def start(self):
+        """Also after kill(): on the same port, with what was committed."""
+        # Children of one that was killed live on for a moment, and until they are gone none starts.
+        deadline = time.monotonic() + 60
+        while True:
+            self.process = Process(self._command("postgres", "-D", self.data, "-p", self.port, "-h", "127.0.0.1",
+                                                 "-k", "", "-F"))
+            with self.process.condition:
+                self.process.condition.wait_for(
+                    lambda: self.process.ended or "ready to accept connections" in "".join(self.process.lines), 60)
+            if not self.process.ended:
+                return
+            assert time.monotonic() < deadline, self.process.output()
+
+    def kill(self):
+        self.process.stop(signal.SIGKILL)
+
+    def stop(self):
+        self.process.send_signal(signal.SIGCONT)
+        self.send_signal(signal.SIGCONT)
+        self.process.stop(signal.SIGQUIT)
+        self.folder.cleanup()
+
+    def send_signal(self, number):
+        """To the server, and to each of its processes that serves a connection."""
+        parent = self.process.process.pid
+        self.process.send_signal(number)
+        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = stat.read_text().rsplit(") ", 1)[1].split()
+                if int(fields[1]) == parent:
+                    os.kill(int(stat.parent.name), number)
+            except (OSError, IndexError):
+                pass  # it ended meanwhile
+
+    def give(self, name, content):
+        """A file beside its data that only it can read."""
+        path = self.data / name
+        path.write_bytes(content)
+        path.chmod(0o600)
+        if os.geteuid() == 0:
+            shutil.chown(path, "postgres", "postgres")
+
+    def make_database(self):
+        """The URL of a new one."""
+        self.databases += 1
+        self.sql(f"CREATE DATABASE test{self.databases}")
+        return f"postgresql://postgres@127.0.0.1:{self.port}/test{self.databases}"
+
+    def sql(self, statement, url=None):
+        """What psql prints: a row a line, columns with |."""
+        url = url or f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+        done = subprocess.run([self.programs / "psql", "-AtX", "-v", "ON_ERROR_STOP=1", "-c", statement, url],
+                              capture_output=True, text=True, timeout=TIMEOUT_S)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.rstrip("\n")
 
 
 class Sluice(Process):

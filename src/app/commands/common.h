@@ -3,7 +3,9 @@
 #pragma once
 
 #include "app/config.h"
+#include "base/clock.h"
 #include "base/environment.h"
+#include "obs/log.h"
 
 #include <memory>
 #include <optional>
@@ -63,6 +65,23 @@ void print_error(const std::string& text);      // to stderr, after "sluice: ", 
 // What whoever runs the gateway has to know about where exchanges with providers go, each a line;
 // empty when nothing is unusual.
 std::string describe_exchanges(const Config& config);
+
+// For what logs in a command that says itself, and once, what was wrong.
+class QuietLog {
+ public:
+    explicit QuietLog(const Clock& clock) : log_(clock, sink_, obs::Level::kError) {}
+    operator const obs::Log&() const { return log_; }
+
+ private:
+    class NoSink final : public obs::LogSink {
+     public:
+        void write(obs::Level, std::string) override {}
+        void flush() override {}
+    };
+
+    NoSink sink_;
+    const obs::Log log_;
+};
 
 // Whether stdout is a terminal that colours may be sent to (NO_COLOR is respected).
 bool colours_wanted(const Environment& environment);

@@ -78,6 +78,25 @@ Check check_data_dir(const std::string& data_dir) {
     return {"data directory", Finding::kGood, data_dir};
 }
 
+// Logs in, as a gateway would, and looks at the tables.
+Check check_database(const Config& config, const Environment& environment) {
+    SystemClock clock;
+    SystemRandom random;
+    const QuietLog log(clock);
+    obs::Metrics metrics;
+    PrivateLoop loop;
+    Stores stores(config, environment, loop.executor(), clock, random, log, metrics);
+    Status opened = stores.open_tokens(StoreUse::kRead);
+    const Status started = opened.ok() ? loop.run(stores.start()) : std::move(opened);
+    const std::string server = stores.database()->view().server;
+    loop.run(stores.stop());
+    if (started.ok()) {
+        return {"database", Finding::kGood, server + " answers"};
+    }
+    const bool is_new = started.error().code == Code::kNotFound;
+    return {"database", is_new ? Finding::kHint : Finding::kBad, started.error().message};
+}
+
 Check check_tokens(const std::string& data_dir) {
     auto connection = open_store(tokens_path(data_dir), access::token_schema(), StoreUse::kRead);
     if (!connection.ok()) {
@@ -183,13 +202,6 @@ Check check_gateway(const std::string& data_dir) {
             "running, not ready: " + std::string(body.ok() ? body->string_at("detail") : "")};
 }
 
-// Nobody reads what the client would log: its finding says it.
-class NoSink final : public obs::LogSink {
- public:
-    void write(obs::Level, std::string) override {}
-    void flush() override {}
-};
-
 // What INFO says of its memory; empty where it may not be asked.
 Task<Result<std::string>> try_redis(io::RedisClient& redis) {
     const Status started = co_await redis.start();
@@ -287,8 +299,7 @@ Check check_redis(const Config& config) {
     PrivateLoop loop;
     SystemClock clock;
     SystemRandom random;
-    NoSink sink;
-    const obs::Log log(clock, sink, obs::Level::kError);
+    const QuietLog log(clock);
     obs::Metrics metrics;
     io::RedisClient redis(loop.executor(), config.redis, tls, clock, random, log, metrics);
     const Result<std::string> answered = loop.run(try_redis(redis));
@@ -333,8 +344,15 @@ std::vector<Check> examine(const ConfigOptions& options, const Environment& envi
     checks.push_back(check_strangers(config));
     checks.push_back(check_data_dir(config.data_dir));
     if (checks.back().finding != Finding::kBad) {
-        checks.push_back(check_tokens(config.data_dir));
-        checks.push_back(check_keys(config, environment));
+        if (has_shared_tokens(config)) {
+            checks.push_back(check_database(config, environment));
+        } else {
+            checks.push_back(check_tokens(config.data_dir));
+        }
+        // Of a database that can't be used that was said.
+        if (!has_shared_keys(config) || checks.back().finding == Finding::kGood) {
+            checks.push_back(check_keys(config, environment));
+        }
         checks.push_back(check_gateway(config.data_dir));
     }
     checks.push_back(check_redis(config));

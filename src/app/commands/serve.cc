@@ -93,7 +93,11 @@ void announce(Gateway& gateway, const LoadedConfig& loaded) {
     if (const std::string warning = warn_of_strangers(loaded.config); !warning.empty()) {
         text += warning + "\n";
     }
-    if (gateway.key_count() == 0) {
+    if (!gateway.waits_for().empty()) {
+        text += gateway.waits_for() +
+                "; requests are refused with 503 until it can, which is tried again and again "
+                "(`sluice doctor` says more)\n";
+    } else if (gateway.key_count() == 0) {
         text +=
             "no provider key yet, so searches answer 503; add one with `sluice keys add`, or set " +
             web::key_variables() + " (keys at serper.dev, tavily.com) and start again\n";

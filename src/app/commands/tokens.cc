@@ -1,18 +1,15 @@
-// `sluice tokens add|list|revoke`: API tokens in the data directory's store. A running gateway
+// `sluice tokens add|list|revoke`: API tokens in the store of the configuration. A running gateway
 // notices a change within a second, so the commands work the same beside one and without one.
-#include "access/sqlite_token_store.h"
 #include "access/token_store.h"
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
 #include "app/private_loop.h"
 #include "app/stores.h"
-#include "app/wire.h"
 #include "base/clock.h"
 #include "base/config_values.h"
 #include "base/json.h"
 #include "base/random.h"
 #include "base/rfc3339.h"
-#include "io/sqlite_store.h"
 #include "obs/metrics.h"
 
 #include <CLI/CLI.hpp>
@@ -41,32 +38,40 @@ struct AddOptions {
     std::array<std::optional<double>, access::kPeriods> budget_usd = {};
 };
 
-// The store of the configured data directory, for one command.
+// The store of the configuration, for one command.
 class OpenStore {
  public:
-    static Result<std::unique_ptr<OpenStore>> open(const std::string& data_dir, StoreUse use) {
-        TRY_STATUS(use_data_dir(data_dir, use));
-        TRY(auto connection, open_store(tokens_path(data_dir), access::token_schema(), use));
-        return std::unique_ptr<OpenStore>(new OpenStore(std::move(connection)));
+    static Result<std::unique_ptr<OpenStore>> open(const Config& config,
+                                                   const Environment& environment, StoreUse use) {
+        if (!has_shared_tokens(config)) {
+            TRY_STATUS(use_data_dir(config.data_dir, use));
+        }
+        auto store = std::unique_ptr<OpenStore>(new OpenStore(config, environment));
+        TRY_STATUS(store->stores_.open_tokens(use));
+        TRY_STATUS(store->loop_.run(store->stores_.start()));
+        return store;
     }
+    ~OpenStore() { loop_.run(stores_.stop()); }
+    OpenStore(const OpenStore&) = delete;
+    OpenStore& operator=(const OpenStore&) = delete;
 
     template <class T>
     Result<T> run(Task<Result<T>> task) {
         return loop_.run(std::move(task));
     }
 
-    access::TokenStore& tokens() { return tokens_; }
+    access::TokenStore& tokens() { return stores_.tokens(); }
 
  private:
-    explicit OpenStore(io::SqliteConnection connection)
-        : file_("access", std::move(connection), metrics_), tokens_(file_, clock_, random_) {}
+    OpenStore(const Config& config, const Environment& environment)
+        : stores_(config, environment, loop_.executor(), clock_, random_, log_, metrics_) {}
 
     SystemClock clock_;
     SystemRandom random_;
+    QuietLog log_{clock_};
     obs::Metrics metrics_;
     PrivateLoop loop_;
-    io::SqliteStore file_;
-    access::SqliteTokenStore tokens_;
+    Stores stores_;
 };
 
 void write_record(JsonWriter& json, const access::TokenRecord& record) {
@@ -236,7 +241,7 @@ int with_store(const ConfigOptions& options, StoreUse use,
     if (!loaded) {
         return 2;
     }
-    auto store = OpenStore::open(loaded->config.data_dir, use);
+    auto store = OpenStore::open(loaded->config, environment, use);
     if (!store.ok()) {
         print_error(store.error().message);
         return 1;

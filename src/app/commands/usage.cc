@@ -1,16 +1,17 @@
-// `sluice usage`: what was spent, from a running gateway or, where none runs, from its file.
+// `sluice usage`: what was spent, from a running gateway or, where none runs, from where it is
+// kept.
 #include "surface/rest/usage.h"
 
-#include "access/sqlite_spend_store.h"
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
 #include "app/private_loop.h"
 #include "app/server_call.h"
 #include "app/stores.h"
 #include "app/wire.h"
+#include "base/clock.h"
 #include "base/json.h"
+#include "base/random.h"
 #include "base/text.h"
-#include "io/sqlite_store.h"
 #include "obs/metrics.h"
 
 #include <CLI/CLI.hpp>
@@ -49,23 +50,37 @@ struct UsageOptions {
     }
 };
 
-// The report as JSON, read from the file. A file that is not there has nothing to tell.
-Result<std::string> read_file(const Config& config, const std::string& query) {
+Task<Result<access::Usage>> read_usage(Stores& stores, access::UsageQuery query) {
+    CO_TRY_STATUS(co_await stores.start());
+    co_return co_await stores.spending().usage(std::move(query));
+}
+
+// The report as JSON, read from the store. A file that is not there has nothing to tell.
+Result<std::string> read_store(const Config& config, const Environment& environment,
+                               const std::string& query) {
     const UtcDay today = utc_day(SystemClock().wall_now());
     TRY(surface::UsageRequest request, surface::parse_usage_query(query, today));
     TRY_STATUS(surface::complete_usage(request));
-    TRY_STATUS(use_data_dir(config.data_dir, StoreUse::kRead));
-    TRY(auto connection,
-        open_store(usage_path(state_dir(config)), access::spend_schema(), StoreUse::kRead));
+    if (!has_shared_keys(config)) {
+        TRY_STATUS(use_data_dir(config.data_dir, StoreUse::kRead));
+    }
+    SystemClock clock;
+    SystemRandom random;
+    QuietLog log(clock);
     obs::Metrics metrics;
     PrivateLoop loop;
-    io::SqliteStore file("usage", std::move(connection), metrics);
-    access::SqliteSpendStore store(file, file);
-    TRY(const access::Usage found, loop.run(store.usage(request.query)));
-    return surface::render_usage(request, found);
+    Stores stores(config, environment, loop.executor(), clock, random, log, metrics);
+    TRY_STATUS(stores.open_spending(StoreUse::kRead));
+    const Result<access::Usage> found = loop.run(read_usage(stores, request.query));
+    loop.run(stores.stop());
+    if (!found.ok()) {
+        return found.error();
+    }
+    return surface::render_usage(request, *found);
 }
 
-Result<std::string> ask(const Config& config, const std::string& query) {
+Result<std::string> ask(const Config& config, const Environment& environment,
+                        const std::string& query) {
     ServerCall call;
     call.socket_path = admin_socket_path(config.data_dir);
     call.target = "/v1/usage?" + query;
@@ -74,7 +89,7 @@ Result<std::string> ask(const Config& config, const std::string& query) {
         return answer.error();
     }
     if (!answer.ok()) {
-        return read_file(config, query);
+        return read_store(config, environment, query);
     }
     if (answer->status == 200) {
         return answer->body;
@@ -154,7 +169,7 @@ int usage(const ConfigOptions& config, const UsageOptions& options, bool as_json
     if (!loaded) {
         return 2;
     }
-    const Result<std::string> report = ask(loaded->config, options.query());
+    const Result<std::string> report = ask(loaded->config, environment, options.query());
     if (!report.ok()) {
         print_error(report.error().message);
         return report.error().code == Code::kInvalidRequest ? 2 : 1;

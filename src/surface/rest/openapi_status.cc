@@ -30,6 +30,7 @@ constexpr Property kStatus[] = {
     {"egress", R"("$ref":"#/components/schemas/EgressStatus")", "What calls go out through."},
     {"cache", R"("$ref":"#/components/schemas/CacheStatus")", "The answers that are kept."},
     {"redis", R"("$ref":"#/components/schemas/RedisStatus")", "What replicas share."},
+    {"database", R"("$ref":"#/components/schemas/DatabaseStatus")", "Where keys and tokens are."},
     {"keys", kByProviderKeys, "By provider: how its keys fare."},
     {"providers", kByProvider, "By provider: how its calls go and what they cost."},
     {"spend", R"("$ref":"#/components/schemas/Standing")", "Of everything together."},
@@ -82,6 +83,15 @@ constexpr Property kRedis[] = {
      "Off: there is none. Down: it is tried again and again."},
     {"required", kFlag, "Whether searches are refused while it is down; left out when off."},
     {"server", kText, "Its host and port; left out when off."},
+    {"reason", kText, "Why it is down; else left out."},
+};
+
+constexpr Property kDatabase[] = {
+    {"kind", R"("type":"string","enum":["sqlite","postgresql"])",
+     "Sqlite: files of the data directory."},
+    {"state", R"("type":"string","enum":["up","down"])",
+     "Down: it is tried again and again; left out for files."},
+    {"server", kText, "Its host and port; left out for files."},
     {"reason", kText, "Why it is down; else left out."},
 };
 
@@ -138,9 +148,10 @@ void write_status_path(JsonWriter& json) {
 }
 
 void write_status_schemas(JsonWriter& json) {
-    write_schema(json, "Status", kStatus,
-                 R"(["version","uptime_s","scheduler","circuits","egress","cache","redis",)"
-                 R"("keys","providers","spend"])");
+    write_schema(
+        json, "Status", kStatus,
+        R"(["version","uptime_s","scheduler","circuits","egress","cache","redis","database",)"
+        R"("keys","providers","spend"])");
     write_schema(json, "SchedulerStatus", kScheduler, R"(["fast","deep","flights"])");
     write_schema(json, "LaneStatus", kLane, R"(["running","queued","concurrency"])");
     write_schema(json, "CircuitStatus", kCircuit, R"(["state"])");
@@ -149,6 +160,7 @@ void write_status_schemas(JsonWriter& json) {
                  R"(["address","state","since","calls","failures"])");
     write_schema(json, "CacheStatus", kCache, R"(["entries","bytes","max_bytes","evictions"])");
     write_schema(json, "RedisStatus", kRedis, R"(["state"])");
+    write_schema(json, "DatabaseStatus", kDatabase, R"(["kind"])");
     write_schema(json, "KeyCounts", kKeyCounts,
                  R"(["available","cooling","exhausted","quarantined","saturated","disabled",)"
                  R"("in_flight"])");

@@ -108,6 +108,23 @@ void write_redis(JsonWriter& json, const std::optional<web::Search::Overview::Re
     json.end_object();
 }
 
+Task<io::PostgresClient::View> look_at(const io::PostgresClient& database) {
+    co_return database.view();
+}
+
+// `view`: nothing for files.
+void write_database(JsonWriter& json, const std::optional<io::PostgresClient::View>& view) {
+    json.begin_object();
+    json.field("kind", view ? "postgresql" : "sqlite");
+    if (view) {
+        json.field("state", view->is_up ? "up" : "down").field("server", view->server);
+        if (!view->reason.empty()) {
+            json.field("reason", view->reason);
+        }
+    }
+    json.end_object();
+}
+
 void write_egress(JsonWriter& json, const io::EgressView& egress) {
     json.begin_object().field("policy", to_string(egress.policy));
     json.key("endpoints").begin_object();
@@ -157,10 +174,11 @@ std::string why_no_key(const std::map<std::string, web::KeyCounts>& keys) {
 
 }  // namespace
 
-OpsDoor::OpsDoor(web::Search& search, access::Access& access, const obs::Metrics& metrics,
-                 const Clock& clock, std::string version)
+OpsDoor::OpsDoor(web::Search& search, access::Access& access, const io::PostgresClient* database,
+                 const obs::Metrics& metrics, const Clock& clock, std::string version)
     : search_(search),
       access_(access),
+      database_(database),
       metrics_(metrics),
       clock_(clock),
       version_(std::move(version)),
@@ -181,6 +199,14 @@ io::HttpReply OpsDoor::readyz(const io::HttpRequest& request) {
 }
 
 Task<io::HttpResponse> OpsDoor::render_readyz(RequestId id) {
+    if (!access_.knows_tokens()) {
+        const Error error{Code::kUnavailable,
+                          Blame::kGateway,
+                          "tokens and keys are not known yet: the database can't be used; "
+                          "the log says why, as start_incomplete",
+                          {}};
+        co_return problem(error, id);
+    }
     // Anybody may ask this, and often: what costs more is only looked at to explain a refusal.
     const web::Search::Readiness readiness = co_await search_.readiness();
     if (readiness.lacks_redis) {
@@ -221,6 +247,10 @@ io::HttpReply OpsDoor::status(const io::HttpRequest& request) {
 
 Task<io::HttpResponse> OpsDoor::render_status() {
     const web::Search::Overview overview = co_await search_.overview();
+    std::optional<io::PostgresClient::View> database;
+    if (database_ != nullptr) {
+        database = co_await run_on(database_->executor(), look_at(*database_));
+    }
     const std::shared_ptr<const web::WebConfig> config = search_.config();
     std::string body;
     JsonWriter json(body);
@@ -238,6 +268,8 @@ Task<io::HttpResponse> OpsDoor::render_status() {
     write_cache(json, overview.cache, config->cache);
     json.key("redis");
     write_redis(json, overview.redis);
+    json.key("database");
+    write_database(json, database);
     json.key("keys").begin_object();
     for (const auto& [provider, counts] : overview.keys) {
         json.key(provider);

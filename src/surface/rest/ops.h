@@ -7,6 +7,7 @@
 #include "base/request_context.h"
 #include "base/task.h"
 #include "io/http_message.h"
+#include "io/postgres.h"
 #include "obs/metrics.h"
 #include "web/search.h"
 
@@ -22,16 +23,18 @@ namespace sluice::surface {
 class OpsDoor {
  public:
     // References outlive it.
-    OpsDoor(web::Search& search, access::Access& access, const obs::Metrics& metrics,
-            const Clock& clock, std::string version);
+    // `database` may be null: everything is kept in files.
+    OpsDoor(web::Search& search, access::Access& access, const io::PostgresClient* database,
+            const obs::Metrics& metrics, const Clock& clock, std::string version);
 
     // Anybody: 200 as long as the process answers.
     io::HttpReply healthz(const io::HttpRequest& request);
     // Anybody: 200 when a search can be served, so when an enabled provider of a route has a usable
-    // key, and Redis can be used where it is required. 503 with the reason otherwise, and while
-    // draining.
+    // key, tokens and keys are known, and Redis can be used where it is required. 503 with the
+    // reason otherwise, and while draining.
     io::HttpReply readyz(const io::HttpRequest& request);
-    // Scope status: lanes, circuits, egress, cache, Redis, keys by state, providers, as JSON.
+    // Scope status: lanes, circuits, egress, cache, Redis, the database, keys by state, providers,
+    // as JSON.
     io::HttpReply status(const io::HttpRequest& request);
     // Scope status: the Prometheus text format.
     io::HttpReply metrics(const io::HttpRequest& request);
@@ -53,6 +56,7 @@ class OpsDoor {
 
     web::Search& search_;
     access::Access& access_;
+    const io::PostgresClient* const database_;
     const obs::Metrics& metrics_;
     const Clock& clock_;
     const std::string version_;

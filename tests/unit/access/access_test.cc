@@ -251,6 +251,27 @@ TEST(Access, TheFirstTokenClosesAdministration) {
     EXPECT_TRUE(gateway.access().identify(from("127.0.0.1"), Scope::kStatus).ok());
 }
 
+// While nobody knows which tokens there are nobody is let in, not even where everything is open
+// before the first token; the admin socket's owner may look, and search no sooner than the others.
+TEST(Access, WithoutItsTokensNobodyIsLetIn) {
+    Gateway gateway(Setup::kLoopback);
+    gateway.table().set_unknown();
+    Credentials socket = from("127.0.0.1");
+    socket.over_unix_socket = true;
+    for (const Credentials& credentials : {from("127.0.0.1"), socket}) {
+        const auto admitted = gateway.access().admit(credentials, Scope::kSearch);
+        ASSERT_FALSE(admitted.ok());
+        EXPECT_EQ(admitted.error().code, Code::kUnavailable);
+        EXPECT_TRUE(admitted.error().retry_after);
+    }
+    EXPECT_EQ(gateway.access().identify(from("127.0.0.1"), Scope::kAdmin).error().code,
+              Code::kUnavailable);
+    EXPECT_TRUE(gateway.access().identify(socket, Scope::kAdmin).ok());
+    gateway.table().reload({});
+    EXPECT_TRUE(gateway.access().admit(from("127.0.0.1"), Scope::kSearch).ok());
+    EXPECT_TRUE(gateway.access().identify(from("127.0.0.1"), Scope::kAdmin).ok());
+}
+
 // Requests on several cores meet a reload of both tokens and settings.
 TEST(Access, CoresMeetAReload) {
     Gateway gateway(Setup::kLoopbackTokens, limited(1'000'000, 1'000'000));

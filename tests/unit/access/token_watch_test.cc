@@ -119,6 +119,17 @@ TEST_F(TokenWatchTest, PollsOnceASecond) {
     EXPECT_FALSE(table_.any_active());
 }
 
+// Who is told of a change looks at once.
+TEST_F(TokenWatchTest, ANoticeIsFollowedAtOnce) {
+    ASSERT_TRUE(refresh().ok());
+    start();
+    store_.set.revision = 2;
+    store_.set.tokens[0].record.revoked_at = clock_.wall_now();
+    watch_.changed();
+    advance(0ms);
+    EXPECT_FALSE(table_.any_active());
+}
+
 // While the store is away the tokens last known stay in force, one line a minute says so, every
 // failure is counted, and the return is noticed.
 TEST_F(TokenWatchTest, AStoreThatIsAwayChangesNothing) {

@@ -97,10 +97,18 @@ TEST(ConfigTest, DatabaseUrls) {
     for (const char* url : {"sqlite://data/gateway.db", "sqlite:///", "sqlite:/data/gateway.db"}) {
         EXPECT_THAT(database_mistake(url, "/data"), HasSubstr("expected sqlite:///PATH")) << url;
     }
-    for (const char* url : {"postgresql+asyncpg://user:hunter2@db/sluice", "gateway.db"}) {
+    for (const char* url : {"mysql://user:hunter2@db/sluice", "gateway.db"}) {
         EXPECT_THAT(database_mistake(url, "/data"),
                     AllOf(HasSubstr("database.url"), HasSubstr("expected sqlite:"),
-                          Not(HasSubstr("hunter2"))))
+                          HasSubstr("postgresql://"), Not(HasSubstr("hunter2"))))
+            << url;
+    }
+    EXPECT_EQ(database_mistake("postgresql+asyncpg://user:hunter2@db/sluice", "/data"), "");
+    for (const char* url : {"postgresql://user:hunter2@db:port/sluice",
+                            "postgres://db/sluice?password=hunter2&x=1"}) {
+        EXPECT_THAT(
+            database_mistake(url, "/data"),
+            AllOf(HasSubstr("database.url"), HasSubstr("expected"), Not(HasSubstr("hunter2"))))
             << url;
     }
 }

@@ -121,6 +121,29 @@ TEST_F(PostgresClientTest, JobsRunSideBySide) {
               static_cast<std::int64_t>(PostgresClient::kMaxConnections));
 }
 
+// Jobs that come in one turn of the loop, so before any connection that is made for them, open no
+// more of them.
+TEST_F(PostgresClientTest, JobsOfOneTurnShareTheirConnections) {
+    PostgresFixture db(url_);
+    ASSERT_TRUE(db.start().ok());
+    int ended = 0;
+    std::vector<std::optional<Result<PostgresRows>>> replies(16);
+    for (auto& reply : replies) {
+        boost::asio::co_spawn(db.loop,
+                              store_result(db.job("SELECT 1::int FROM pg_sleep(0.1)"), reply),
+                              [&](const std::exception_ptr&) { ended += 1; });
+    }
+    ASSERT_TRUE(db.until([&] { return ended == 16; }));
+    for (const auto& reply : replies) {
+        EXPECT_TRUE(reply->ok()) << reply->error().message;
+    }
+    // Those that are no longer needed are still there.
+    EXPECT_EQ(db.query("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'sluice'"
+                       " AND datname = current_database()")
+                  ->integer(0, 0),
+              static_cast<std::int64_t>(PostgresClient::kMaxConnections));
+}
+
 // What waits is bounded.
 TEST_F(PostgresClientTest, TheQueueIsBounded) {
     PostgresFixture db(url_);

@@ -32,7 +32,6 @@ class PostgresFixture : public RealLoop {
     std::unique_ptr<io::PostgresClient> make_client(const std::string& url,
                                                     Millis timeout = Millis(20'000)) {
         io::PostgresConfig config;
-        config.url = Secret(url);
         config.target = io::parse_postgres_url(url).value();
         config.timeout = timeout;
         return std::make_unique<io::PostgresClient>(loop.get_executor(), std::move(config), "",

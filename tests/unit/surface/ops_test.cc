@@ -22,7 +22,7 @@ class OpsDoorTest : public testing::Test {
     }
 
     test::WebHarness h;
-    OpsDoor door{h.web, h.access, h.metrics, h.clock, "1.2.3"};
+    OpsDoor door{h.web, h.access, nullptr, h.metrics, h.clock, "1.2.3"};
     JsonReader reader;
 };
 
@@ -48,6 +48,17 @@ TEST_F(OpsDoorTest, ReadyFollowsTheKeys) {
     const io::HttpResponse switched_off = ask(&OpsDoor::readyz);
     EXPECT_EQ(switched_off.status, 503);
     EXPECT_NE(switched_off.lead.find("for no provider that is enabled"), std::string::npos);
+}
+
+// While tokens are not known nobody is sent here, whatever keys there are.
+TEST_F(OpsDoorTest, WithoutItsTokensItIsNotReady) {
+    h.add_key("serper", "serper-key-number-one");
+    h.tokens.set_unknown();
+    const io::HttpResponse response = ask(&OpsDoor::readyz);
+    EXPECT_EQ(response.status, 503);
+    EXPECT_NE(response.lead.find("the database can't be used"), std::string::npos);
+    h.tokens.reload({});
+    EXPECT_EQ(ask(&OpsDoor::readyz).status, 200);
 }
 
 // From the first moment of a shutdown balancers are told to send elsewhere.

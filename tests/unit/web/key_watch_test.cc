@@ -71,6 +71,19 @@ TEST_F(KeyWatchTest, SeesWhatOthersDid) {
     EXPECT_EQ(gauge("cooling"), 1.0);
 }
 
+// Who is told of a change looks at once, also when told in the middle of looking.
+TEST_F(KeyWatchTest, ANoticeIsFollowedAtOnce) {
+    add_elsewhere("serper-secret-1");
+    watch.changed();
+    h.run();
+    EXPECT_EQ(h.keys.size(), 1u);
+    add_elsewhere("serper-secret-2");
+    watch.changed();
+    watch.changed();
+    h.run();
+    EXPECT_EQ(h.keys.size(), 2u);
+}
+
 // While the store is away the keys last known are used; that is said once and counted each time,
 // and what was counted meanwhile is written when it is back.
 TEST_F(KeyWatchTest, OutlivesTheStore) {

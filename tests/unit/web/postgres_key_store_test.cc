@@ -22,6 +22,10 @@ constexpr const char* kSecretsKey =
 constexpr const char* kOtherSecretsKey =
     "ff0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
 
+VaultSource vault_of(std::string_view secrets_key) {
+    return [text = std::string(secrets_key)](bool) { return KeyVault::from_text(text); };
+}
+
 // Two stores on one database, each with connections of its own, as two replicas have.
 class PostgresBackend {
  public:
@@ -42,8 +46,8 @@ class PostgresBackend {
         return db_.run(std::move(task));
     }
     std::unique_ptr<PostgresKeyStore> open(std::string_view secrets_key) {
-        return std::make_unique<PostgresKeyStore>(
-            *db_.client, KeyVault::from_text(secrets_key).value(), clock_, random_);
+        return std::make_unique<PostgresKeyStore>(*db_.client, vault_of(secrets_key),
+                                                  PostgresKeyStore::Use::kChange, clock_, random_);
     }
 
  private:
@@ -52,8 +56,10 @@ class PostgresBackend {
     SystemRandom random_;
     test::PostgresFixture db_{url_};
     std::unique_ptr<io::PostgresClient> other_ = db_.make_client(url_);
-    PostgresKeyStore first_{*db_.client, KeyVault::from_text(kSecretsKey).value(), clock_, random_};
-    PostgresKeyStore second_{*other_, KeyVault::from_text(kSecretsKey).value(), clock_, random_};
+    PostgresKeyStore first_{*db_.client, vault_of(kSecretsKey), PostgresKeyStore::Use::kChange,
+                            clock_, random_};
+    PostgresKeyStore second_{*other_, vault_of(kSecretsKey), PostgresKeyStore::Use::kChange, clock_,
+                             random_};
 };
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Postgres, KeyStoreConformance, PostgresBackend);
@@ -82,6 +88,22 @@ TEST(PostgresKeyStoreTest, AnotherSecretsKeyIsRefused) {
     EXPECT_TRUE(backend.run(backend.second_store().unlock()).ok());
 }
 
+// Who only looks leaves a database without keys as it is; and before it is unlocked nothing is
+// given or taken.
+TEST(PostgresKeyStoreTest, ALookLeavesNoMark) {
+    PostgresBackend backend;
+    SystemRandom random;
+    PostgresKeyStore looks(*backend.db().client, vault_of(kOtherSecretsKey),
+                           PostgresKeyStore::Use::kRead, backend.clock(), random);
+    EXPECT_EQ(backend.run(looks.load(0)).error().code, Code::kUnavailable);
+    EXPECT_EQ(backend.run(looks.add(serper_key("serper-secret-1"))).error().code,
+              Code::kUnavailable);
+    ASSERT_TRUE(backend.run(looks.unlock()).ok());
+    EXPECT_TRUE(backend.run(looks.load(0))->keys.empty());
+    ASSERT_TRUE(backend.run(backend.store().unlock()).ok());
+    EXPECT_EQ(backend.run(looks.unlock()).error().code, Code::kConflict);
+}
+
 // Nobody who reads the database learns a key.
 TEST(PostgresKeyStoreTest, TheDatabaseHoldsNoSecret) {
     PostgresBackend backend;
@@ -101,6 +123,7 @@ TEST(PostgresKeyStoreTest, TheDatabaseHoldsNoSecret) {
 TEST(PostgresKeyStoreTest, SeedsOnceByManyAtOnce) {
     PostgresBackend backend;
     ASSERT_TRUE(backend.run(backend.store().unlock()).ok());
+    ASSERT_TRUE(backend.run(backend.second_store().unlock()).ok());
     std::vector<std::optional<Result<std::size_t>>> ends(6);
     for (std::size_t i = 0; i < ends.size(); ++i) {
         std::vector<NewKey> keys;

@@ -1,0 +1,61 @@
+#include "access/postgres_spend_store.h"
+
+#include "support/postgres_server.h"
+#include "unit/access/spend_store_conformance.h"
+#include "unit/io/postgres_fixture.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+
+namespace sluice::access {
+namespace {
+
+// The books of two replicas in one database.
+class PostgresBackend {
+ public:
+    PostgresBackend() {
+        EXPECT_TRUE(db_.start().ok());
+        EXPECT_TRUE(db_.migrate(postgres_spend_schema()).ok());
+    }
+
+    SpendStore& store() { return first_; }
+    SpendStore& second_store() { return second_; }
+    template <class T>
+    T run(Task<T> task) {
+        return db_.run(std::move(task));
+    }
+
+ private:
+    test::PostgresFixture db_{test::shared_postgres().make_database(), std::chrono::seconds(60)};
+    PostgresSpendStore first_{*db_.client, "0000000000000001"};
+    PostgresSpendStore second_{*db_.client, "0000000000000002"};
+};
+
+INSTANTIATE_TYPED_TEST_SUITE_P(Postgres, SpendStoreConformance, PostgresBackend);
+
+// What one replica writes is not the other's to go on from; a report has both, and so does
+// forgetting, since a replica that is gone forgets nothing.
+TEST(PostgresSpendStoreTest, ReplicasHaveBooksOfTheirOwn) {
+    PostgresBackend backend;
+    const auto row = spend_row(Purse::kProvider, "serper", kToday, {1, 2, 30}, {1, 2, 30});
+    ASSERT_TRUE(backend.run(backend.store().write({row})).ok());
+    EXPECT_TRUE(backend.run(backend.second_store().load(kToday))->empty());
+    ASSERT_TRUE(backend.run(backend.second_store().write({row, row})).ok());
+    for (SpendStore* store : {&backend.store(), &backend.second_store()}) {
+        const auto balances = backend.run(store->load(kToday)).value();
+        ASSERT_EQ(balances.size(), 1U);
+        EXPECT_EQ(balances[0].spent[index_of(Period::kTotal)], (Spent{1, 2, 30}));
+        UsageQuery query;
+        query.since = query.until = kToday;
+        const Usage all = backend.run(store->usage(query)).value();
+        ASSERT_EQ(all.rows.size(), 1U);
+        EXPECT_EQ(all.rows[0].spent, (Spent{2, 4, 60}));
+        EXPECT_EQ(all.sum, (Spent{2, 4, 60}));
+    }
+    EXPECT_EQ(backend.run(backend.store().forget_before(kToday + days(1))).value(), 2U);
+}
+
+}  // namespace
+}  // namespace sluice::access

@@ -1,0 +1,362 @@
+"""Gateways that keep keys and tokens in a real PostgreSQL, which works, dies, hangs and comes back."""
+import concurrent.futures
+import json
+import signal
+import statistics
+import subprocess
+import tempfile
+import time
+
+import pytest
+
+from wire import SLUICE, TIMEOUT_S, Postgres, Process, Sluice, call, until
+
+SECRET = "serper-wire-secret-4711"
+SHARED_KEY = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+OTHER_KEY = "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+
+@pytest.fixture(scope="module")
+def postgres():
+    server = Postgres()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def url(postgres):
+    return postgres.make_database()
+
+
+def variables(url, key=SHARED_KEY):
+    return {"GATEWAY_DATABASE_URL": url, "SLUICE__SECRETS__KEY": "env:SHARED_KEY", "SHARED_KEY": key,
+            "SLUICE__DATABASE__TIMEOUT_S": "2"}
+
+
+@pytest.fixture
+def start(upstream):
+    """Starts gateways on a database; ends them when the test is over."""
+    running = []
+
+    def one(url, settings="", keys=False, **options):
+        env = {**variables(url), **options.pop("env", {})}
+        running.append(Sluice(upstream, settings, env=env, keys=keys, **options))
+        return running[-1]
+    yield one
+    for gateway in running:
+        assert gateway.stop() == 0, gateway.output()
+        assert SECRET not in gateway.output() and SHARED_KEY not in gateway.output()
+
+
+def refused(url, key=SHARED_KEY, **env):
+    """The completed process of a gateway that does not start."""
+    with tempfile.TemporaryDirectory() as folder:
+        return subprocess.run([SLUICE, "serve", "--data-dir", folder, "--listen", "127.0.0.1:0"], capture_output=True,
+                              text=True, timeout=TIMEOUT_S, env={**variables(url, key), **env})
+
+
+def add_key(gateway, secret=SECRET, **fields):
+    return gateway.post("/v1/keys", {"provider": "serper", "secret": secret, **fields})
+
+
+def key_ids(gateway):
+    return [key["id"] for key in gateway.get("/v1/keys").json()["keys"]]
+
+
+def state(gateway):
+    answer = call(gateway.socket_path, "GET", "/v1/status")
+    return answer.json()["database"]
+
+
+def finding(gateway, url):
+    checks = json.loads(gateway.command("doctor", "--json", env=variables(url)).stdout)["checks"]
+    return next(check for check in checks if check["name"] == "database")
+
+
+def test_without_one_everything_is_in_files_and_status_says_so(upstream):
+    gateway = Sluice(upstream)
+    assert gateway.get("/v1/status").json()["database"] == {"kind": "sqlite"}
+    assert gateway.stop() == 0
+
+
+def test_keys_are_shared_by_replicas_and_nobody_reads_them_in_the_database(postgres, url, start):
+    one, other = start(url), start(url)
+    assert state(one) == {"kind": "postgresql", "state": "up", "server": f"127.0.0.1:{postgres.port}"}
+    assert one.metric("sluice_postgres_up") == 1
+    added = add_key(one, label="shared")
+    assert added.status == 201
+    until(lambda: key_ids(other) == [added.json()["id"]])
+    assert other.search("with a key that the other one was given").status == 200
+    assert call(other.address, "PATCH", f"/v1/keys/{added.json()['id']}", body={"state": "disabled"}).status == 200
+    until(lambda: one.get("/v1/keys").json()["keys"][0]["state"] == "disabled")
+    assert call(one.address, "DELETE", f"/v1/keys/{added.json()['id']}").status == 204
+    until(lambda: key_ids(other) == [])
+    kept = add_key(one)
+    dumped = subprocess.run([postgres.programs / "pg_dump", url], capture_output=True, text=True, timeout=TIMEOUT_S,
+                            check=True)
+    assert kept.json()["id"] in dumped.stdout
+    assert SECRET not in dumped.stdout and SECRET.encode().hex() not in dumped.stdout
+
+
+def test_tokens_are_shared_by_replicas_and_commands(url, start):
+    one, other = start(url, keys=True), start(url, keys=True)
+    made = one.command("tokens", "add", "--scopes", "admin", "--json", env=variables(url))
+    assert made.returncode == 0, made.stderr
+    token = json.loads(made.stdout)
+    headers = {"Authorization": f"Bearer {token['token']}"}
+    for gateway in (one, other):
+        until(lambda: gateway.get("/v1/keys").status == 401)
+        assert gateway.get("/v1/keys", headers).status == 200
+    listed = other.command("tokens", "list", "--json", env=variables(url))
+    assert [row["id"] for row in json.loads(listed.stdout)["tokens"]] == [token["id"]]
+    assert other.command("tokens", "revoke", token["id"], env=variables(url)).returncode == 0
+    for gateway in (one, other):
+        until(lambda: gateway.search("with a token that was revoked").status == 200)
+        until(lambda: gateway.post("/v1/search", {"query": "with a token that was revoked"}, headers).status == 401)
+
+
+def test_commands_reach_the_database_where_no_gateway_runs(url):
+    with tempfile.TemporaryDirectory() as folder:
+        def command(*args, stdin=""):
+            return subprocess.run([SLUICE, *args, "--data-dir", folder], input=stdin, capture_output=True, text=True,
+                                  timeout=TIMEOUT_S, env=variables(url))
+        empty = command("keys", "list")
+        assert empty.returncode == 1 and "`sluice serve` makes its tables" in empty.stderr
+        assert command("keys", "add", "serper", stdin=SECRET).returncode == 0
+        listed = command("keys", "list", "--json")
+        assert [key["last4"] for key in json.loads(listed.stdout)["keys"]] == ["4711"]
+        assert command("check", "--json").returncode == 0
+    with tempfile.TemporaryDirectory() as elsewhere:
+        listed = subprocess.run([SLUICE, "keys", "list", "--json", "--data-dir", elsewhere], capture_output=True,
+                                text=True, timeout=TIMEOUT_S, env=variables(url))
+        assert [key["last4"] for key in json.loads(listed.stdout)["keys"]] == ["4711"]
+
+
+def test_replicas_that_start_at_once_make_the_tables_once(postgres, url, start):
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        gateways = list(pool.map(lambda _: start(url, keys=True), range(3)))
+    assert len({tuple(sorted(key_ids(gateway))) for gateway in gateways}) == 1
+    assert len(key_ids(gateways[0])) == 3, "keys of the environment are taken once"
+    assert postgres.sql("SELECT store FROM sluice_schema ORDER BY 1", url).split("\n") == ["access", "keys", "spending"]
+
+
+def test_another_secrets_key_is_refused_and_so_is_none(url, start):
+    gateway = start(url)
+    assert add_key(gateway).status == 201
+    wrong = refused(url, OTHER_KEY)
+    assert wrong.returncode == 1, wrong.stderr
+    assert "secrets key" in wrong.stderr and OTHER_KEY not in wrong.stderr and SHARED_KEY not in wrong.stderr
+    none = refused(url, SLUICE__SECRETS__KEY="")
+    assert none.returncode == 1 and "copy it from another replica" in none.stderr
+    assert len(key_ids(gateway)) == 1
+
+
+def test_tables_of_a_newer_program_are_refused(postgres, url, start):
+    gateway = start(url)
+    postgres.sql("UPDATE sluice_schema SET version = 99 WHERE store = 'keys'", url)
+    newer = refused(url)
+    assert newer.returncode == 1 and "version 99" in newer.stderr
+    assert finding(gateway, url)["finding"] == "ok", "the tables of tokens are as before"
+    assert add_key(gateway).status == 201, "who runs goes on"
+
+
+def check_that_it_goes_on(gateway, what):
+    """While the database is away."""
+    for number in range(20):
+        began = time.monotonic()
+        assert gateway.search(f"{what} {number}").status == 200
+        assert time.monotonic() - began < TIMEOUT_S / 2
+    assert gateway.get("/readyz").status == 200
+    down = state(gateway)
+    assert down["state"] == "down" and down["reason"]
+    assert gateway.metric("sluice_postgres_up") == 0
+    answer = add_key(gateway, secret="serper-wire-secret-4712")
+    assert answer.status == 503, answer.body
+    assert answer.json()["code"] == "unavailable" and answer.json()["blame"] == "gateway"
+    assert "database" in answer.json()["detail"] and answer.header("Retry-After")
+
+
+def test_a_database_that_is_killed_stops_no_search_and_is_used_again(postgres, url, start):
+    one, other = start(url), start(url)
+    assert add_key(one).status == 201
+    until(lambda: len(key_ids(other)) == 1)
+    try:
+        postgres.kill()
+        until(lambda: state(one)["state"] == "down" and state(other)["state"] == "down")
+        for gateway in (one, other):
+            check_that_it_goes_on(gateway, "while it is dead")
+        assert finding(one, url)["finding"] == "bad"
+    finally:
+        postgres.start()
+    until(lambda: state(one)["state"] == "up" and state(other)["state"] == "up")
+    assert add_key(other, secret="serper-wire-secret-4713").status == 201
+    until(lambda: len(key_ids(one)) == 2)
+    assert one.output().count('"event":"postgres_unavailable"') == 1
+    assert one.output().count('"event":"postgres_available"') == 2
+
+
+def test_a_database_that_hangs_stops_no_search_and_is_used_again(postgres, url, start):
+    gateway = start(url)
+    assert add_key(gateway).status == 201
+    postgres.send_signal(signal.SIGSTOP)
+    try:
+        until(lambda: state(gateway)["state"] == "down")
+        check_that_it_goes_on(gateway, "while it hangs")
+    finally:
+        postgres.send_signal(signal.SIGCONT)
+    until(lambda: state(gateway)["state"] == "up")
+    assert add_key(gateway, secret="serper-wire-secret-4714").status == 201
+
+
+def test_searches_are_as_fast_without_the_database(postgres, url, upstream, start):
+    hanging = Postgres()
+    try:
+        upstream.control("serper", fixture="ok", delay_ms=10)
+        gateways = {"undisturbed": start(url), "alone": start(hanging.make_database())}
+        for gateway in gateways.values():
+            assert add_key(gateway).status == 201
+        hanging.send_signal(signal.SIGSTOP)
+        took = {name: [] for name in gateways}
+        # In turns, and from the first moment of it on, so that whatever else the machine does hits both.
+        for number in range(200):
+            for name, gateway in gateways.items():
+                began = time.monotonic()
+                assert gateway.search(f"speed {number}").status == 200
+                took[name].append(time.monotonic() - began)
+        until(lambda: state(gateways["alone"])["state"] == "down")
+        assert state(gateways["undisturbed"])["state"] == "up"
+        assert statistics.median(took["alone"]) <= 1.5 * statistics.median(took["undisturbed"]), took
+    finally:
+        hanging.stop()
+
+
+def test_a_gateway_that_starts_without_its_database_lets_nobody_in_until_it_is_there(postgres, url, start):
+    first = start(url)
+    assert add_key(first).status == 201
+    made = first.command("tokens", "add", "--scopes", "admin", "--json", env=variables(url))
+    headers = {"Authorization": f"Bearer {json.loads(made.stdout)['token']}"}
+    try:
+        postgres.kill()
+        gateway = start(url)
+        assert "can't be used" in gateway.output()
+        for answer in (gateway.search("nobody knows who asks"), gateway.get("/v1/keys"), gateway.get("/v1/keys", headers),
+                       gateway.get("/v1/status"), gateway.get("/readyz"),
+                       call(gateway.socket_path, "POST", "/v1/search", body={"query": "nor by the socket"})):
+            assert answer.status == 503 and "database" in answer.json()["detail"]
+        assert gateway.get("/healthz").status == 200
+        assert state(gateway)["reason"] == "connect_failed"
+    finally:
+        postgres.start()
+    until(lambda: gateway.get("/readyz").status == 200)
+    assert gateway.search("now it is known").status == 200
+    assert gateway.get("/v1/keys").status == 401, "there is a token"
+    assert gateway.get("/v1/keys", headers).status == 200
+
+
+def test_a_wrong_secrets_key_that_shows_later_lets_nobody_in(postgres, url, start):
+    first = start(url)
+    assert add_key(first).status == 201
+    try:
+        postgres.kill()
+        gateway = start(url, env={"SHARED_KEY": OTHER_KEY})
+    finally:
+        postgres.start()
+    gateway.wait_for_line(r'"event":"start_incomplete".*"code":"conflict"')
+    assert gateway.get("/readyz").status == 503 and gateway.search("closed").status == 503
+
+
+def test_the_password_is_shown_nowhere(postgres, url, start):
+    postgres.sql("CREATE ROLE walled LOGIN PASSWORD 'hidden-password'")
+    with_password = url.replace("postgres@", "walled:hidden-password@")
+    gateway = start(url)
+    checked = gateway.command("check", env=variables(with_password))
+    assert checked.returncode == 0
+    examined = gateway.command("doctor", "--json", env=variables(with_password))
+    found = next(row for row in json.loads(examined.stdout)["checks"] if row["name"] == "database")
+    assert found["finding"] == "bad" and "permission denied" in found["detail"], found
+    wrong = gateway.command("check", env=variables("postgresql://walled:hidden-password@host:port/db"))
+    assert wrong.returncode == 2 and "database.url" in wrong.stderr
+    for text in (checked.stdout, checked.stderr, examined.stdout, wrong.stderr, gateway.output()):
+        assert "hidden" not in text
+
+
+def test_doctor_says_how_the_database_is(url, start, tmp_path):
+    def examine():
+        done = subprocess.run([SLUICE, "doctor", "--json", "--data-dir", str(tmp_path)], capture_output=True, text=True,
+                              timeout=TIMEOUT_S, env=variables(url))
+        return next(row for row in json.loads(done.stdout)["checks"] if row["name"] == "database")
+    new = examine()
+    assert new["finding"] == "hint" and "`sluice serve` makes its tables" in new["detail"]
+    start(url)
+    assert examine()["finding"] == "ok"
+
+
+def usage(gateway):
+    """Calls by provider, as that gateway tells them."""
+    return {row["provider"]: row["calls"] for row in gateway.get("/v1/usage?by=provider").json()["rows"]}
+
+
+def test_what_all_replicas_spent_is_in_one_report(upstream, url, start):
+    one, other = start(url), start(url)
+    assert add_key(one).status == 201
+    until(lambda: len(key_ids(other)) == 1)
+    for number in range(3):
+        assert one.search(f"spent by one {number}").status == 200
+    for number in range(2):
+        assert other.search(f"spent by the other {number}").status == 200
+    # Each makes its own figures exact when it is asked.
+    until(lambda: [usage(one), usage(other)] == [{"serper": 5}] * 2)
+    with tempfile.TemporaryDirectory() as elsewhere:
+        report = subprocess.run([SLUICE, "usage", "--json", "--data-dir", elsewhere], capture_output=True, text=True,
+                                timeout=TIMEOUT_S, env=variables(url))
+    assert [row["calls"] for row in json.loads(report.stdout)["rows"]] == [5]
+
+
+def test_a_replica_goes_on_from_what_it_spent_itself(upstream, url, start, tmp_path):
+    other = start(url)
+    assert add_key(other).status == 201
+    base = f"http://127.0.0.1:{upstream.port}/serper"
+    statuses = []
+    for _ in range(2):
+        gateway = Process([SLUICE, "serve", "--data-dir", tmp_path, "--listen", "127.0.0.1:0", "--set", "routing.fast=serper",
+                           "--set", f"providers.serper.base_url={base}", "--set", "budgets.providers.serper.calls_day=3"],
+                          variables(url))
+        address = ("127.0.0.1", int(gateway.wait_for_line(r"listens on 127\.0\.0\.1:(\d+)")[1]))
+        for number in range(2):
+            query = {"query": f"within a budget {len(statuses)}"}
+            statuses.append(call(address, "POST", "/v1/search", body=query).status)
+        assert gateway.stop() == 0
+    assert statuses == [200, 200, 200, 402]
+    assert not (tmp_path / "usage.db").exists()
+    assert other.search("with a budget of its own").status == 200
+
+
+def test_a_certificate_is_checked_for_who_signed_it_and_for_its_name(postgres, url, start, tmp_path):
+    def openssl(*args):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                        "-days", "2", *map(str, args)], check=True, capture_output=True, timeout=TIMEOUT_S)
+    for name in ("ca", "strange"):
+        openssl("-keyout", tmp_path / f"{name}.key", "-out", tmp_path / f"{name}.pem", "-subj", f"/CN={name}")
+    openssl("-keyout", tmp_path / "server.key", "-out", tmp_path / "server.pem", "-subj", "/CN=localhost", "-addext",
+            "subjectAltName=DNS:localhost", "-CA", tmp_path / "ca.pem", "-CAkey", tmp_path / "ca.key")
+    for file in ("server.key", "server.pem"):
+        postgres.give(file, (tmp_path / file).read_bytes())
+    for setting, value in (("ssl_cert_file", "server.pem"), ("ssl_key_file", "server.key"), ("ssl", "on")):
+        postgres.sql(f"ALTER SYSTEM SET {setting} = '{value}'")
+    postgres.sql("SELECT pg_reload_conf()")
+
+    def place(host, options="sslmode=verify-full"):
+        return url.replace("127.0.0.1", host) + "?" + options
+
+    def examine(url, ca):
+        done = subprocess.run([SLUICE, "doctor", "--json", "--data-dir", str(tmp_path)], capture_output=True, text=True,
+                              timeout=TIMEOUT_S, env={**variables(url), "SLUICE__UPSTREAM__CA_FILE": str(tmp_path / ca)})
+        return next(row for row in json.loads(done.stdout)["checks"] if row["name"] == "database")
+    gateway = start(place("localhost", f"sslmode=verify-full&sslrootcert={tmp_path}/ca.pem"))
+    encrypted = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = 'sluice'"
+    assert state(gateway)["state"] == "up" and postgres.sql(encrypted, url) == "t"
+    assert examine(place("localhost"), "ca.pem")["finding"] == "ok"
+    strange = examine(place("localhost"), "strange.pem")
+    assert strange["finding"] == "bad" and "tls_failed" in strange["detail"] and "certificate verify" in strange["detail"]
+    misnamed = examine(place("127.0.0.1"), "ca.pem")
+    assert misnamed["finding"] == "bad" and "tls_failed" in misnamed["detail"] and "does not match" in misnamed["detail"]
