@@ -4,6 +4,7 @@
 #include "access/sqlite_token_store.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "titles/sqlite_page_store.h"
 #include "web/sqlite_key_store.h"
 
 #include <algorithm>
@@ -69,6 +70,7 @@ std::span<const KeptFile> kept_files() {
         KeptFile{"access.db", access::token_schema()},
         KeptFile{"usage.db", access::spend_schema()},
         KeptFile{"keys.db", web::key_schema()},
+        KeptFile{"pages.db", titles::page_schema()},
         KeptFile{"secrets.key", {}},
     };
     return kFiles;

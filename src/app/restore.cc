@@ -170,7 +170,7 @@ Result<BackupManifest> restore_backup(const std::string& path, const std::string
     TRY(const DataDirLock lock, DataDirLock::take(data_dir));
     if (overwrite == Overwrite::kNo && holds_something(data_dir)) {
         return refusal(Code::kConflict, data_dir +
-                                            " holds keys, tokens or spending already; "
+                                            " holds keys, tokens, pages or spending already; "
                                             "--force gives them up");
     }
     TRY_STATUS(remove_drafts(data_dir));

@@ -9,6 +9,7 @@
 #include "app/key_file.h"
 #include "app/listeners.h"
 #include "app/stores.h"
+#include "app/page_file.h"
 #include "app/version.h"
 #include "base/exception.h"
 #include "io/egress.h"
@@ -24,6 +25,8 @@
 #include "obs/log_metrics.h"
 #include "obs/metrics.h"
 #include "surface/all.h"
+#include "titles/compute_threads.h"
+#include "titles/sqlite_page_store.h"
 #include "web/key_admin.h"
 #include "web/key_runtime_memory.h"
 #include "web/key_runtime_redis.h"
@@ -71,6 +74,10 @@ std::string admin_socket_path(const std::string& data_dir) {
     return data_dir + "/sluice.sock";
 }
 
+std::string pages_path(const std::string& data_dir) {
+    return data_dir + "/pages.db";
+}
+
 bool is_writable_by_others(const std::string& data_dir) {
     namespace fs = std::filesystem;
     std::error_code error;
@@ -91,8 +98,8 @@ bool is_blank(const std::string& database) {
     return !has_bytes(database) && !has_bytes(database + "-wal");
 }
 
-// Every start makes all three, and commands may make the others before the first one: what is blank
-// beside them was lost.
+// Every start makes all of them, and commands may make any but the spending before the first one:
+// what is blank beside that was lost.
 void tell_of_new_databases(const std::string& data_dir, const obs::Log& log) {
     const auto tell = [&log](const std::string& path, std::string_view unknown) {
         log.warn("database_new", {{"path", path},
@@ -108,12 +115,18 @@ void tell_of_new_databases(const std::string& data_dir, const obs::Log& log) {
     if (knows_usage && !knows_keys) {
         tell(keys_path(data_dir), "keys that were added by command");
     }
+    if (knows_usage && is_blank(pages_path(data_dir))) {
+        tell(pages_path(data_dir), "pages, where some were published");
+    }
     if (!knows_usage && knows_tokens && knows_keys) {
         tell(usage_path(data_dir), "what was spent: every budget begins at nothing");
     }
 }
 
 }  // namespace
+
+// Hashing a PIN takes 64 MiB and most of a second's tenth of a core.
+constexpr std::size_t kPinThreads = 2;
 
 // Members are in dependency order: each may use what stands above it.
 struct Gateway::Parts {
@@ -137,6 +150,7 @@ struct Gateway::Parts {
     }
 
     Status open_stores();
+    Status open_pages();
     Status open_redis();
     void open_keys();
     Status choose_upstreams();
@@ -199,6 +213,10 @@ struct Gateway::Parts {
     access::TokenTable tokens;
     std::unique_ptr<access::TokenWatch> token_watch;
     std::unique_ptr<access::Access> access;
+    std::unique_ptr<io::SqliteStore> pages_file;
+    std::unique_ptr<io::SqliteStore> pages_reads;
+    std::unique_ptr<titles::SqlitePageStore> pages;
+    titles::ComputeThreads pin_threads{"pins", kPinThreads};
     std::unique_ptr<io::RedisClient> redis;                 // null: nothing is shared
     std::unique_ptr<web::SharedAnswers> shared;             // null with it
     std::shared_ptr<web::RedisKeyRuntime> shared_keys;      // the same
@@ -219,6 +237,7 @@ struct Gateway::Parts {
     std::unique_ptr<surface::OpsDoor> ops_door;
     std::unique_ptr<surface::UsageDoor> usage_door;
     std::unique_ptr<surface::KeysDoor> keys_door;
+    std::unique_ptr<surface::PageAdminDoor> page_admin_door;
     std::unique_ptr<surface::Router> router;
     std::unique_ptr<io::HttpServer> server;
     std::optional<Secret> first_token;
@@ -248,12 +267,24 @@ Status Gateway::Parts::open_stores() {
     TRY_STATUS(stores.open_keys(StoreUse::kMake));
     token_watch =
         std::make_unique<access::TokenWatch>(stores.tokens(), tokens, clock, log, metrics);
+    TRY_STATUS(open_pages());
     if (const auto path = exposed_secrets_file(config)) {
         log.warn("secrets_key_open_to_others", {{"path", *path}, {"mend", "chmod 600"}});
     }
     if (is_writable_by_others(config.data_dir)) {
         log.warn("data_dir_writable_by_others", {{"path", config.data_dir}, {"mend", "chmod 700"}});
     }
+    return {};
+}
+
+Status Gateway::Parts::open_pages() {
+    const std::string path = pages_path(config.data_dir);
+    TRY(auto changes, io::SqliteConnection::open(path, titles::page_schema(), page_file_options()));
+    pages_file = std::make_unique<io::SqliteStore>("pages", std::move(changes), metrics);
+    // A connection of its own, so that nobody who reads waits for an import.
+    TRY(auto reads, io::SqliteConnection::open(path, titles::page_schema()));
+    pages_reads = std::make_unique<io::SqliteStore>("pages_reads", std::move(reads), metrics);
+    pages = std::make_unique<titles::SqlitePageStore>(*pages_file, *pages_reads, clock);
     return {};
 }
 
@@ -348,8 +379,10 @@ void Gateway::Parts::build_services() {
                                                   clock, std::string(kVersion));
     keys_door = std::make_unique<surface::KeysDoor>(*key_admin, *access, clock);
     usage_door = std::make_unique<surface::UsageDoor>(*budgets, *access, clock);
+    page_admin_door = std::make_unique<surface::PageAdminDoor>(*pages, pin_threads, *access);
     router = std::make_unique<surface::Router>(
-        surface::all_routes(*search_door, *ops_door, *keys_door, *usage_door), *access);
+        surface::all_routes(*search_door, *ops_door, *keys_door, *usage_door, *page_admin_door),
+        *access);
     server = std::make_unique<io::HttpServer>(config.server, *router, clock, random, log, metrics);
     server->share_loop(control);
     server->add_unix_socket(admin_socket_path(config.data_dir));

@@ -20,8 +20,8 @@
 namespace sluice::app {
 
 // Threads: one per core for HTTP, the first of which is the control loop too, and one for each
-// io::SqliteStore (keys, access, usage, usage_reports). Every function is called on the main
-// thread.
+// io::SqliteStore (keys, access, usage, usage_reports, pages, pages_reads) and for hashing PINs.
+// Every function is called on the main thread.
 class Gateway {
  public:
     // References outlive it.
@@ -76,6 +76,8 @@ class Gateway {
 
 // Where the admin socket of a data directory is.
 std::string admin_socket_path(const std::string& data_dir);
+// Where its pages are.
+std::string pages_path(const std::string& data_dir);
 
 // Whether others than its owner may put files of theirs in place of its own.
 bool is_writable_by_others(const std::string& data_dir);

@@ -4,7 +4,8 @@
 
 namespace sluice::surface {
 
-std::vector<Route> all_routes(SearchDoor& search, OpsDoor& ops, KeysDoor& keys, UsageDoor& usage) {
+std::vector<Route> all_routes(SearchDoor& search, OpsDoor& ops, KeysDoor& keys, UsageDoor& usage,
+                              PageAdminDoor& pages) {
     using io::HttpRequest;
     using io::Method;
     std::vector<Route> routes = {
@@ -20,6 +21,9 @@ std::vector<Route> all_routes(SearchDoor& search, OpsDoor& ops, KeysDoor& keys, 
          [&](const HttpRequest& r) { return ops.purge_cache(r); }, true},
     };
     for (Route& route : key_routes(keys)) {
+        routes.push_back(std::move(route));
+    }
+    for (Route& route : page_admin_routes(pages)) {
         routes.push_back(std::move(route));
     }
     return routes;

@@ -13,6 +13,14 @@ Error bad(std::string message) {
     return Error{Code::kInvalidRequest, Blame::kCaller, std::move(message), std::nullopt};
 }
 
+Status check_number(std::string_view field, std::optional<std::int64_t> number) {
+    if (number && (*number < 1 || *number > kMaxPageNumber)) {
+        return bad(std::string(field) + ": expected a whole number from 1 to " +
+                   std::to_string(kMaxPageNumber));
+    }
+    return {};
+}
+
 Status check_line(std::string_view field, std::string_view text, std::size_t least,
                   std::size_t most) {
     if (!is_valid_utf8(text) || has_control_characters(text)) {
@@ -73,17 +81,20 @@ bool PagePatch::changes_nothing() const {
     return !title && !slug && !author && !body && !lifecycle && !is_claimed && !pin_hash;
 }
 
+Error pin_without_claim() {
+    return bad("pin: expected with claimed: true, since only a claimed page has one");
+}
+
 Status validate(const NewPage& page) {
-    if (page.id && *page.id < 1) {
-        return bad("id: expected a number from 1 on");
-    }
-    if (page.version && *page.version < 1) {
-        return bad("current_version: expected a number from 1 on");
-    }
+    TRY_STATUS(check_number("id", page.id));
+    TRY_STATUS(check_number("current_version", page.version));
     TRY_STATUS(check_line("title", page.title, 1, kMaxTitleCodePoints));
     TRY_STATUS(check_line("author", page.author, 0, kMaxAuthorCodePoints));
     if (!page.slug.empty()) {
         TRY_STATUS(check_slug(page.slug));
+    }
+    if (!page.pin_hash.empty() && !page.is_claimed) {
+        return pin_without_claim();
     }
     return check_body(page.body);
 }

@@ -17,6 +17,8 @@ namespace sluice::titles {
 
 // What a store holds at most, and bounds of one page.
 inline constexpr std::size_t kMaxPages = 1'000'000;
+// Of ids and versions that are given: what every reader of JSON can count to, with room above it.
+inline constexpr std::int64_t kMaxPageNumber = 9'007'199'254'740'991;
 inline constexpr std::size_t kMaxTitleCodePoints = 200;
 inline constexpr std::size_t kMaxSlugBytes = 200;
 inline constexpr std::size_t kMaxAuthorCodePoints = 80;
@@ -55,6 +57,9 @@ struct NewPage {
     std::string body = {};  // Markdown
     Lifecycle lifecycle = Lifecycle::kActive;
     bool is_claimed = false;
+    // Hash of a PIN as hash_pin() makes it, of a claimed page; empty: none. An import leaves that
+    // of a page that is there as it is.
+    std::string pin_hash = {};
     std::optional<std::int64_t> version = {};  // nothing: 1, or for a known page as it follows
 
     NewPage() = default;  // no aggregate: see the rules in base/task.h
@@ -68,12 +73,16 @@ struct PagePatch {
     std::optional<std::string> body = {};
     std::optional<Lifecycle> lifecycle = {};
     std::optional<bool> is_claimed = {};
-    // Hash of a PIN as crypto_pwhash_str() makes it; empty takes it away.
+    // Hash of a PIN as hash_pin() makes it, of a page that is claimed afterwards; empty takes it
+    // away, as releasing the page does.
     std::optional<std::string> pin_hash = {};
 
     PagePatch() = default;
     bool changes_nothing() const;
 };
+
+// What is refused for a PIN of a page that nobody claims.
+Error pin_without_claim();
 
 // kInvalidRequest, which names the field and what was expected.
 Status validate(const NewPage& page);

@@ -83,8 +83,9 @@ PagePatch patch_of(const NewPage& page) {
     return patch;
 }
 
-PageChange change_of(const PageRecord& before, std::string_view body, const PagePatch& patch,
-                     std::optional<std::int64_t> version, WallTime now) {
+Result<PageChange> change_of(const PageRecord& before, std::string_view body,
+                             const PagePatch& patch, std::optional<std::int64_t> version,
+                             WallTime now) {
     PageChange change;
     PageRecord& after = change.after;
     after = before;
@@ -93,6 +94,10 @@ PageChange change_of(const PageRecord& before, std::string_view body, const Page
     after.author = patch.author.value_or(before.author);
     after.lifecycle = patch.lifecycle.value_or(before.lifecycle);
     after.is_claimed = patch.is_claimed.value_or(before.is_claimed);
+    if (!after.is_claimed && !patch.pin_hash.value_or("").empty()) {
+        return pin_without_claim();
+    }
+    change.pin_hash = before.is_claimed && !after.is_claimed ? "" : patch.pin_hash;
     change.has_new_body = patch.body && *patch.body != body;
     change.has_new_slug = after.slug != before.slug;
     const bool is_new_version =

@@ -41,11 +41,14 @@ struct PageChange {
     bool differs = false;  // anything but the PIN
     bool has_new_body = false;
     bool has_new_slug = false;
+    std::optional<std::string> pin_hash = {};  // what becomes of it; nothing: it stays
 };
 // What `patch` makes of a page whose body is `body` (asked for only where the patch has one).
-// `version`: the one it gets; nothing: it rises with title, lifecycle and body.
-PageChange change_of(const PageRecord& before, std::string_view body, const PagePatch& patch,
-                     std::optional<std::int64_t> version, WallTime now);
+// `version`: the one it gets; nothing: it rises with title, lifecycle and body. kInvalidRequest: a
+// PIN for what nobody claims afterwards.
+Result<PageChange> change_of(const PageRecord& before, std::string_view body,
+                             const PagePatch& patch, std::optional<std::int64_t> version,
+                             WallTime now);
 
 // Finds a free slug in few steps, however many pages have the same title: the slug itself, else a
 // numbered one. Ask of next() whether it is taken and say so, until it is done().

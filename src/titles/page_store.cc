@@ -2,6 +2,9 @@
 
 #include "titles/page_rows.h"
 
+#include <charconv>
+#include <system_error>
+
 namespace sluice::titles {
 
 std::string_view to_string(PageOrder order) {
@@ -23,6 +26,15 @@ std::optional<PageOrder> parse_page_order(std::string_view word) {
         }
     }
     return std::nullopt;
+}
+
+PlacedMessage placed_message(std::string_view message) {
+    std::size_t place = 0;
+    const auto [end, error] =
+        std::from_chars(message.data(), message.data() + message.size(), place);
+    const std::string_view rest = message.substr(static_cast<std::size_t>(end - message.data()));
+    return error == std::errc() && rest.starts_with(": ") ? PlacedMessage{place, rest.substr(2)}
+                                                          : PlacedMessage{0, message};
 }
 
 Status validate(const std::vector<NewPage>& pages) {

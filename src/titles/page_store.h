@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sluice::titles {
@@ -62,8 +63,8 @@ class PageStore {
     // in `pages` from 1, "3: title: ...".
     virtual Task<Result<ImportCount>> import(std::vector<NewPage> pages) = 0;
 
-    // The record as it is afterwards. kNotFound, kInvalidRequest, kConflict (a slug of another
-    // page's).
+    // The record as it is afterwards. kNotFound, kInvalidRequest (also a PIN for what nobody claims
+    // afterwards), kConflict (a slug of another page's).
     virtual Task<Result<PageRecord>> patch(std::int64_t id, PagePatch patch) = 0;
 
     // kNotFound.
@@ -71,6 +72,7 @@ class PageStore {
 
     // kNotFound.
     virtual Task<Result<PageRecord>> get(std::int64_t id) = 0;
+    virtual Task<Result<PageText>> text(std::int64_t id) = 0;
     virtual Task<Result<PageText>> text(std::string slug) = 0;
 
     // Empty where it has none. kNotFound.
@@ -85,6 +87,14 @@ class PageStore {
     // nor PIN hashes.
     virtual Task<Result<CandidateSet>> candidates(std::int64_t since) = 0;
 };
+
+// Where in `pages` an error of import() is, from 1, and what it says of it; 0 and the whole message
+// where it is about no page.
+struct PlacedMessage {
+    std::size_t place = 0;
+    std::string_view text;
+};
+PlacedMessage placed_message(std::string_view message);
 
 // What every implementation of import() checks first.
 Status validate(const std::vector<NewPage>& pages);

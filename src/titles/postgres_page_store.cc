@@ -231,6 +231,9 @@ Task<Result<PageRecord>> insert_page(PostgresSession& db, NewPage page, WallTime
     CO_TRY_STATUS(
         co_await change(db, "DELETE FROM sluice_removed_page WHERE id = $1", std::move(back)));
     CO_TRY_STATUS(co_await write_body(db, record.id, std::move(page.body)));
+    if (!page.pin_hash.empty()) {
+        CO_TRY_STATUS(co_await write_pin(db, record.id, std::move(page.pin_hash)));
+    }
     co_return record;
 }
 
@@ -243,9 +246,9 @@ Task<Result<std::optional<PageRecord>>> update_page(PostgresSession& db, PageRec
     if (patch.body) {
         CO_TRY(body, co_await read_text(db, kBody, record.id));
     }
-    PageChange made = change_of(record, body, patch, version, now);
-    if (patch.pin_hash) {
-        CO_TRY_STATUS(co_await write_pin(db, record.id, *patch.pin_hash));
+    CO_TRY(PageChange made, change_of(record, body, patch, version, now));
+    if (made.pin_hash) {
+        CO_TRY_STATUS(co_await write_pin(db, record.id, *made.pin_hash));
     }
     if (!made.differs) {
         co_return std::optional<PageRecord>();
@@ -354,9 +357,11 @@ Task<Result<PageRecord>> read_one(PostgresSession& db, std::int64_t id) {
     co_return *std::move(record);
 }
 
-Task<Result<PageText>> read_page(PostgresSession& db, std::string slug) {
+// `find` is find_by_id or find_by_slug.
+template <class Find, class Name>
+Task<Result<PageText>> read_page(PostgresSession& db, Find find, Name name) {
     CO_TRY_STATUS(co_await db.begin_snapshot());
-    CO_TRY(auto record, co_await find_by_slug(db, std::move(slug)));
+    CO_TRY(auto record, co_await find(db, std::move(name)));
     if (!record) {
         co_return no_such_page();
     }
@@ -512,7 +517,14 @@ Task<Result<PageRecord>> PostgresPageStore::get(std::int64_t id) {
 }
 
 Task<Result<PageText>> PostgresPageStore::text(std::string slug) {
-    auto work = [slug = std::move(slug)](PostgresSession& db) { return read_page(db, slug); };
+    auto work = [slug = std::move(slug)](PostgresSession& db) {
+        return read_page(db, find_by_slug, slug);
+    };
+    co_return co_await client_.run(std::move(work));
+}
+
+Task<Result<PageText>> PostgresPageStore::text(std::int64_t id) {
+    auto work = [id](PostgresSession& db) { return read_page(db, find_by_id, id); };
     co_return co_await client_.run(std::move(work));
 }
 

@@ -21,6 +21,7 @@ class PostgresPageStore final : public PageStore {
     Task<Result<PageRecord>> patch(std::int64_t id, PagePatch patch) override;
     Task<Status> remove(std::int64_t id) override;
     Task<Result<PageRecord>> get(std::int64_t id) override;
+    Task<Result<PageText>> text(std::int64_t id) override;
     Task<Result<PageText>> text(std::string slug) override;
     Task<Result<std::string>> pin_hash(std::int64_t id) override;
     Task<Result<PageList>> list(PageQuery query) override;

@@ -188,6 +188,9 @@ Result<PageRecord> insert_page(SqliteConnection& db, const NewPage& page, WallTi
                     record.is_claimed ? 1 : 0, record.version, to_stored(now)}));
     TRY_STATUS(db.change("DELETE FROM removed_page WHERE id = ?1", {record.id}));
     TRY_STATUS(write_body(db, record.id, page.body));
+    if (!page.pin_hash.empty()) {
+        TRY_STATUS(write_pin(db, record.id, page.pin_hash));
+    }
     return record;
 }
 
@@ -198,9 +201,9 @@ Result<bool> update_page(SqliteConnection& db, PageRecord& record, const PagePat
     if (patch.body) {
         TRY(body, read_text(db, kBody, record.id));
     }
-    PageChange change = change_of(record, body, patch, version, now);
-    if (patch.pin_hash) {
-        TRY_STATUS(write_pin(db, record.id, *patch.pin_hash));
+    TRY(const PageChange change, change_of(record, body, patch, version, now));
+    if (change.pin_hash) {
+        TRY_STATUS(write_pin(db, record.id, *change.pin_hash));
     }
     if (!change.differs) {
         return false;
@@ -288,9 +291,11 @@ Status remove_page(SqliteConnection& db, std::int64_t id) {
     return transaction.commit();
 }
 
-Result<PageText> read_page(SqliteConnection& db, const std::string& slug) {
+// `find` is find_by_id or find_by_slug.
+template <class Find, class Name>
+Result<PageText> read_page(SqliteConnection& db, Find find, const Name& name) {
     TRY(auto transaction, db.begin(SqliteTransaction::Mode::kDeferred));
-    TRY(auto record, find_by_slug(db, slug));
+    TRY(auto record, find(db, name));
     if (!record) {
         return no_such_page();
     }
@@ -444,7 +449,14 @@ Task<Result<PageRecord>> SqlitePageStore::get(std::int64_t id) {
 }
 
 Task<Result<PageText>> SqlitePageStore::text(std::string slug) {
-    auto work = [slug = std::move(slug)](SqliteConnection& db) { return read_page(db, slug); };
+    auto work = [slug = std::move(slug)](SqliteConnection& db) {
+        return read_page(db, find_by_slug, slug);
+    };
+    co_return co_await reads_.run(std::move(work));
+}
+
+Task<Result<PageText>> SqlitePageStore::text(std::int64_t id) {
+    auto work = [id](SqliteConnection& db) { return read_page(db, find_by_id, id); };
     co_return co_await reads_.run(std::move(work));
 }
 

@@ -20,7 +20,7 @@ import pytest
 
 from wire import SLUICE, TIMEOUT_S, Process, Sluice, call, until
 
-FILES = ["access.db", "usage.db", "keys.db", "secrets.key"]
+FILES = ["access.db", "usage.db", "keys.db", "pages.db", "secrets.key"]
 
 
 def run(*args, env=None, cwd=None):

@@ -11,7 +11,8 @@ import pytest
 from wire import SLUICE, TIMEOUT_S, Sluice
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/search.md", "docs/operate.md", "docs/egress.md", "docs/record-and-replay.md", "docs/policy-tests.md"]
+PAGES = ["README.md", "docs/search.md", "docs/operate.md", "docs/egress.md", "docs/record-and-replay.md", "docs/policy-tests.md",
+         "docs/titles.md"]
 # Shown for people, and covered elsewhere: they build, or run for minutes.
 LONG = re.compile(r"^(\w+=\S+ )*(\./run|\./test|bench/web|bench/cluster|bench/titles)\b")
 # What tests/wire/package_test.py does: build the package, and read the Dockerfile as the image.
@@ -40,8 +41,13 @@ def key_id(sluice):
     return json.loads(sluice.command("keys", "list", "--json").stdout)["keys"][0]["id"]
 
 
+@pytest.fixture(scope="module")
+def page_id(sluice):
+    return json.loads(sluice.command("pages", "add", "A page of the guides", "--json").stdout)["id"]
+
+
 @pytest.mark.parametrize("page, line", CASES)
-def test_command(sluice, token_id, key_id, page, line):
+def test_command(sluice, token_id, key_id, page_id, page, line):
     if PACKAGED.match(line):
         for path in re.findall(r"packaging/\S+", line):
             assert (ROOT / path).is_file()
@@ -51,19 +57,27 @@ def test_command(sluice, token_id, key_id, page, line):
         assert os.access(ROOT / script, os.X_OK)
         return
     line = line.replace("127.0.0.1:8080", f"127.0.0.1:{sluice.port}").replace("revoke ID", f"revoke {token_id}")
+    line = re.sub(r"(pages \w+|v1/pages/) ?ID", lambda match: match[1] + " " * match[1].startswith("pages") + str(page_id), line)
     line = re.sub(r"(set|disable|test|remove) ID", rf"\1 {key_id}", line).replace("sluice-data/", f"{sluice.data_dir}/")
-    line = re.sub(r"build/release/sluice (\w+)( add| list| revoke| purge| set| disable| test| remove)?(?!.*--data-dir)", rf"{SLUICE} \1\2 --data-dir {sluice.data_dir}", line)
+    line = re.sub(r"build/release/sluice (\w+)( add| list| revoke| purge| set| disable| test| remove| show| update| archive| claim| release| import)?(?!.*--data-dir)", rf"{SLUICE} \1\2 --data-dir {sluice.data_dir}", line)
     line = line.replace("build/release/sluice", SLUICE).replace("config/", f"{ROOT}/config/")
     workdir = sluice.data_dir / "reader"
     workdir.mkdir(exist_ok=True)
     (workdir / "key.txt").write_text("a-key-of-the-guides-0001\n")
     (workdir / "policies.yaml").write_text((ROOT / "config/policies.example.yaml").read_text())
+    (workdir / "pin.txt").write_text("2468\n")
+    (workdir / "flags.md").write_text("# Flags\n")
+    (workdir / "pages.ndjson").write_text('{"title":"Terraform modules","body":"Text."}\n')
+    (workdir / "handbook").mkdir(exist_ok=True)
+    (workdir / "handbook" / "start.md").write_text("# Start\n")
     (workdir / "sluice.toml").write_text("[lanes.fast]\ndeadline_s = 5\n")
     result = subprocess.run(["bash", "-ec", line], capture_output=True, text=True, timeout=TIMEOUT_S, cwd=workdir,
                             stdin=subprocess.DEVNULL, env={**os.environ, "SERPER_API_KEYS": "key"})
     assert result.returncode == 0, (line, result.stdout, result.stderr)
     if line.endswith("/v1/keys"):
         assert json.loads(result.stdout)["keys"]
+    elif "/v1/pages" in line:
+        assert "title" in result.stdout or "-X DELETE" in line, result.stdout
     elif line.startswith("curl"):
         kinds = {"explain": "explanation", "usage": "usage"}
         expected = next((kind for word, kind in kinds.items() if word in line), "search")

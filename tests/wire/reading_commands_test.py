@@ -11,9 +11,10 @@ import pytest
 from cli_test import run
 from wire import Sluice
 
-READING = [["tokens", "list"], ["keys", "list"], ["usage"], ["doctor"]]
+READING = [["tokens", "list"], ["keys", "list"], ["pages", "list"], ["usage"], ["doctor"]]
 CHANGING = [["tokens", "revoke", "some-id"], ["keys", "set", "some-id", "--weight", "2"],
-            *(["keys", verb, "some-id"] for verb in ("enable", "disable", "remove", "test"))]
+            *(["keys", verb, "some-id"] for verb in ("enable", "disable", "remove", "test")),
+            *(["pages", verb, "7"] for verb in ("show", "archive", "claim", "release", "remove")), ["pages", "update", "7", "--title", "x"]]
 
 
 def contents(folder):
@@ -46,7 +47,7 @@ def test_another_schema_is_told_and_not_migrated(tmp_path, args, version, advice
     try:
         gateway.process.send_signal(signal.SIGTERM)
         gateway.process.wait()
-        for name in ("access.db", "keys.db", "usage.db"):
+        for name in ("access.db", "keys.db", "pages.db", "usage.db"):
             with sqlite3.connect(gateway.data_dir / name) as database:
                 database.execute(f"PRAGMA user_version = {version}")
             database.close()

@@ -46,6 +46,7 @@ void add_commands(CLI::App& app, std::function<int()>& chosen) {
     add_search(app, chosen);
     add_keys(app, chosen);
     add_tokens(app, chosen);
+    add_pages(app, chosen);
     add_usage(app, chosen);
     add_cache(app, chosen);
     add_backup(app, chosen);

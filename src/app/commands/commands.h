@@ -18,6 +18,7 @@ void add_test(CLI::App& app, std::function<int()>& chosen);
 void add_search(CLI::App& app, std::function<int()>& chosen);
 void add_keys(CLI::App& app, std::function<int()>& chosen);
 void add_tokens(CLI::App& app, std::function<int()>& chosen);
+void add_pages(CLI::App& app, std::function<int()>& chosen);
 void add_usage(CLI::App& app, std::function<int()>& chosen);
 void add_cache(CLI::App& app, std::function<int()>& chosen);
 void add_backup(CLI::App& app, std::function<int()>& chosen);

@@ -18,6 +18,7 @@
 #include "io/redis_state.h"
 #include "io/sqlite.h"
 #include "io/tls.h"
+#include "titles/sqlite_page_store.h"
 #include "web/provider.h"
 
 #include <CLI/CLI.hpp>
@@ -97,14 +98,14 @@ Check check_database(const Config& config, const Environment& environment) {
     return {"database", is_new ? Finding::kHint : Finding::kBad, started.error().message};
 }
 
-Check check_tokens(const std::string& data_dir) {
-    auto connection = open_store(tokens_path(data_dir), access::token_schema(), StoreUse::kRead);
+Check check_store(const std::string& name, const std::string& path, io::SqliteSchema schema) {
+    auto connection = open_store(path, schema, StoreUse::kRead);
     if (!connection.ok()) {
-        return {"token store", Finding::kBad, connection.error().message};
+        return {name, Finding::kBad, connection.error().message};
     }
     const Status whole = connection->check_integrity();
-    return whole.ok() ? Check{"token store", Finding::kGood, tokens_path(data_dir)}
-                      : Check{"token store", Finding::kBad, whole.error().message};
+    return whole.ok() ? Check{name, Finding::kGood, path}
+                      : Check{name, Finding::kBad, whole.error().message};
 }
 
 // The store opens with the secrets key that is there, and holds a key.
@@ -347,12 +348,15 @@ std::vector<Check> examine(const ConfigOptions& options, const Environment& envi
         if (has_shared_tokens(config)) {
             checks.push_back(check_database(config, environment));
         } else {
-            checks.push_back(check_tokens(config.data_dir));
+            checks.push_back(
+                check_store("token store", tokens_path(config.data_dir), access::token_schema()));
         }
         // Of a database that can't be used that was said.
         if (!has_shared_keys(config) || checks.back().finding == Finding::kGood) {
             checks.push_back(check_keys(config, environment));
         }
+        checks.push_back(
+            check_store("page store", pages_path(config.data_dir), titles::page_schema()));
         checks.push_back(check_gateway(config.data_dir));
     }
     checks.push_back(check_redis(config));

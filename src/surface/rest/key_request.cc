@@ -1,11 +1,9 @@
 #include "surface/rest/key_request.h"
 
 #include "base/json.h"
-#include "base/text.h"
+#include "surface/common/json_fields.h"
 #include "surface/common/responses.h"
 
-#include <algorithm>
-#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -20,40 +18,6 @@ using web::KeyQuota;
 
 // The server has bounded the size of a body by server.max_body_bytes before it gets here.
 constexpr JsonLimits kBodyLimits{.max_bytes = std::size_t{1} << 30, .max_depth = 4};
-
-template <class Target>
-struct Field {
-    std::string_view name;
-    Status (*apply)(Target& target, const JsonValue& value);
-};
-
-Error wrong(std::string_view field, std::string_view expected) {
-    return invalid_request(std::string(field) + ": expected " + std::string(expected));
-}
-
-Error unknown_name(std::string_view name, std::vector<std::string_view> known) {
-    std::string message = "unknown field " + shown_name(name);
-    if (const auto guess = nearest(name, known)) {
-        message += "; did you mean '" + std::string(*guess) + "'?";
-    }
-    return invalid_request(std::move(message));
-}
-
-Result<std::string> text_of(std::string_view field, const JsonValue& value) {
-    const auto text = value.as_string();
-    if (!text) {
-        return wrong(field, "a text");
-    }
-    return std::string(*text);
-}
-
-Result<std::int64_t> number_of(std::string_view field, const JsonValue& value, std::int64_t max) {
-    const auto number = value.as_integer();
-    if (!number || *number < 1 || *number > max) {
-        return wrong(field, "a whole number from 1 to " + std::to_string(max));
-    }
-    return *number;
-}
 
 Result<std::uint32_t> weight_of(const JsonValue& value) {
     TRY(const std::int64_t number, number_of("weight", value, web::kMaxKeyWeight));
@@ -76,7 +40,7 @@ Result<std::optional<KeyQuota>> quota_of(const JsonValue& value) {
     }
     constexpr std::string_view kForm = "{\"limit\": 1000, \"per\": \"day\"}, or null for none";
     if (!value.is_object()) {
-        return wrong("quota", kForm);
+        return wrong_field("quota", kForm);
     }
     std::optional<std::int64_t> limit;
     std::optional<std::string_view> period;
@@ -86,55 +50,25 @@ Result<std::optional<KeyQuota>> quota_of(const JsonValue& value) {
         } else if (name == "per") {
             period = member.as_string().value_or("");
         } else {
-            return unknown_name(name, {"limit", "per"});
+            return unknown_field(name, {"limit", "per"});
         }
     }
     if (!limit || !period) {
-        return wrong("quota", kForm);
+        return wrong_field("quota", kForm);
     }
     std::optional<KeyQuota> quota = web::make_quota(*limit, *period);
     if (!quota) {
-        return wrong("quota.per",
-                     "one of: day month total, or a window from 1s to 366d such as 1h");
+        return wrong_field("quota.per",
+                           "one of: day month total, or a window from 1s to 366d such as 1h");
     }
     return quota;
 }
 
-// Every member by the row of its name, each at most once.
 template <class Target>
-Status read_object(std::string_view body, std::span<const Field<Target>> fields, Target& target) {
+Status read_body(std::string_view body, std::span<const JsonField<Target>> fields, Target& target) {
     // Not kept for the next body: its buffers hold a secret.
     JsonReader reader(kBodyLimits);
-    TRY(const JsonValue root, reader.parse(body));
-    if (!root.is_object()) {
-        return invalid_request("expected a JSON object");
-    }
-    std::vector<std::string_view> seen;
-    for (const auto& [name, value] : root.members()) {
-        const auto field = std::find_if(fields.begin(), fields.end(),
-                                        [&](const auto& row) { return row.name == name; });
-        if (field == fields.end()) {
-            std::vector<std::string_view> known;
-            for (const auto& row : fields) {
-                known.push_back(row.name);
-            }
-            return unknown_name(name, std::move(known));
-        }
-        if (std::find(seen.begin(), seen.end(), field->name) != seen.end()) {
-            return invalid_request(std::string(field->name) + ": given twice");
-        }
-        seen.push_back(field->name);
-        TRY_STATUS(field->apply(target, value));
-    }
-    return {};
-}
-
-// A row whose value is read by `Read` and kept in `Member`.
-template <class Target, auto Read, auto Member>
-Status keep(Target& target, const JsonValue& value) {
-    TRY(auto read, Read(value));
-    std::invoke(Member, target) = std::move(read);
-    return {};
+    return read_fields(reader, body, fields, target);
 }
 
 Status keep_secret(web::NewKey& key, const JsonValue& value) {
@@ -156,7 +90,7 @@ Result<std::string> engine_id_of(const JsonValue& value) {
     return text_of("engine_id", value);
 }
 
-constexpr Field<web::NewKey> kNewKeyFields[] = {
+constexpr JsonField<web::NewKey> kNewKeyFields[] = {
     {"provider", keep<web::NewKey, provider_of, &web::NewKey::provider>},
     {"secret", keep_secret},
     {"label", keep<web::NewKey, label_of, &web::NewKey::label>},
@@ -175,15 +109,11 @@ Status keep_state(web::KeyChange& change, const JsonValue& value) {
             return {};
         }
     }
-    return wrong("state", "active or disabled");
+    return wrong_field("state", "active or disabled");
 }
 
 Status keep_clear_penalty(web::KeyChange& change, const JsonValue& value) {
-    const auto boolean = value.as_boolean();
-    if (!boolean) {
-        return wrong("clear_penalty", "true or false");
-    }
-    change.clear_penalty = *boolean;
+    TRY(change.clear_penalty, boolean_of("clear_penalty", value));
     return {};
 }
 
@@ -192,7 +122,7 @@ Status keep_in_patch(web::KeyChange& change, const JsonValue& value) {
     return keep<web::KeyPatch, Read, Member>(change.patch, value);
 }
 
-constexpr Field<web::KeyChange> kChangeFields[] = {
+constexpr JsonField<web::KeyChange> kChangeFields[] = {
     {"state", keep_state},
     {"weight", keep_in_patch<weight_of, &web::KeyPatch::weight>},
     {"label", keep_in_patch<label_of, &web::KeyPatch::label>},
@@ -207,7 +137,7 @@ constexpr Field<web::KeyChange> kChangeFields[] = {
 
 Result<web::NewKey> parse_new_key(std::string_view body) {
     web::NewKey key;
-    TRY_STATUS(read_object<web::NewKey>(body, kNewKeyFields, key));
+    TRY_STATUS(read_body<web::NewKey>(body, kNewKeyFields, key));
     if (key.provider.empty()) {
         return invalid_request("provider: required");
     }
@@ -220,7 +150,7 @@ Result<web::NewKey> parse_new_key(std::string_view body) {
 
 Result<web::KeyChange> parse_key_change(std::string_view body) {
     web::KeyChange change;
-    TRY_STATUS(read_object<web::KeyChange>(body, kChangeFields, change));
+    TRY_STATUS(read_body<web::KeyChange>(body, kChangeFields, change));
     if (change.patch.changes_nothing() && !change.clear_penalty) {
         return invalid_request(
             "expected at least one of: state, weight, label, account, quota, max_in_flight, "

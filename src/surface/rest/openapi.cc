@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "surface/common/errors.h"
 #include "surface/rest/openapi_keys.h"
+#include "surface/rest/openapi_pages.h"
 #include "surface/rest/openapi_status.h"
 #include "surface/rest/search_fields.h"
 #include "web/types.h"
@@ -459,6 +460,7 @@ std::string render_openapi(std::string_view version) {
     write_status_path(json);
     write_usage_path(json);
     write_key_paths(json);
+    write_page_paths(json);
     write_plain_path(json, "/healthz", "healthz", "200 as long as the process answers.",
                      "application/json");
     write_plain_path(json, "/readyz", "readyz", "200 when a search can be served.",
@@ -482,6 +484,7 @@ std::string render_openapi(std::string_view version) {
     write_attempt_schema(json);
     write_problem_schema(json);
     write_key_schemas(json);
+    write_page_schemas(json);
     write_status_schemas(json);
     json.end_object().end_object();
     json.key("security").begin_array();

@@ -12,6 +12,22 @@ void write_reference(JsonWriter& json, std::string_view media_type, std::string_
     json.end_object().end_object();
 }
 
+void write_parameters(JsonWriter& json, bool has_id, std::span<const QueryParameter> query) {
+    if (!has_id && query.empty()) {
+        return;
+    }
+    json.key("parameters").begin_array();
+    if (has_id) {
+        json.raw(R"({"name":"id","in":"path","required":true,"schema":{"type":"string"}})");
+    }
+    for (const QueryParameter& parameter : query) {
+        json.begin_object().field("name", parameter.name).field("in", "query");
+        json.field("description", parameter.description);
+        json.key("schema").raw(parameter.schema).end_object();
+    }
+    json.end_array();
+}
+
 }  // namespace
 
 void write_schema(JsonWriter& json, std::string_view name, std::span<const Property> properties,
@@ -35,10 +51,7 @@ void write_path(JsonWriter& json, std::string_view path, std::span<const Operati
     for (const Operation& operation : operations) {
         json.key(operation.method).begin_object().field("operationId", operation.id);
         json.field("summary", operation.summary);
-        if (path.find('{') != std::string_view::npos) {
-            json.key("parameters")
-                .raw(R"([{"name":"id","in":"path","required":true,"schema":{"type":"string"}}])");
-        }
+        write_parameters(json, path.find('{') != std::string_view::npos, operation.parameters);
         if (!operation.body.empty()) {
             json.key("requestBody").begin_object().field("required", true);
             write_reference(json, "application/json", operation.body);

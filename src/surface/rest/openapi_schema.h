@@ -19,6 +19,12 @@ struct Property {
 void write_schema(JsonWriter& json, std::string_view name, std::span<const Property> properties,
                   std::string_view required);
 
+struct QueryParameter {
+    std::string_view name;
+    std::string_view schema;  // JSON, whole
+    std::string_view description;
+};
+
 struct Operation {
     std::string_view method;
     std::string_view id;
@@ -26,6 +32,7 @@ struct Operation {
     std::string_view body;    // a schema, or empty
     std::string_view status;  // of success
     std::string_view answer;  // a schema, or empty
+    std::span<const QueryParameter> parameters = {};
 };
 
 // A member of "paths". An id in the path is a parameter.

@@ -70,7 +70,7 @@ TEST(HttpServerConfig, HasTheDocumentedDefaults) {
     const Loaded loaded = load("");
     ASSERT_TRUE(loaded.errors.empty()) << loaded.errors.front().message;
     EXPECT_EQ(loaded.config.listen, std::vector<std::string>{"127.0.0.1:8080"});
-    EXPECT_EQ(loaded.config.max_body_bytes, 1024U * 1024);
+    EXPECT_EQ(loaded.config.max_body_bytes, 2 * 1024U * 1024);
     EXPECT_EQ(loaded.config.max_buffered_body_bytes, 64U * 1024 * 1024);
     EXPECT_EQ(loaded.config.max_connections, 10'000U);
     EXPECT_EQ(loaded.config.header_timeout, 10s);

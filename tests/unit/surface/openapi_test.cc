@@ -2,6 +2,7 @@
 #include "surface/rest/openapi.h"
 
 #include "base/text.h"
+#include "page_shelf.h"
 #include "request.h"
 #include "support/fake_key_store.h"
 #include "support/web_harness.h"
@@ -84,7 +85,9 @@ TEST_F(OpenapiTest, DescribesEveryRoute) {
     web::KeyAdmin admin(h.io.get_executor(), store, watch, h.keys, trial);
     KeysDoor keys(admin, h.access, h.clock);
     UsageDoor usage(h.budgets, h.access, h.clock);
-    for (const Route& route : all_routes(search, ops, keys, usage)) {
+    PageShelf shelf(h.clock);
+    PageAdminDoor pages(shelf.store, shelf.hashing, h.access);
+    for (const Route& route : all_routes(search, ops, keys, usage, pages)) {
         if (!route.admin_socket_only) {
             routed.insert(to_lower(to_string(route.method)) + " " + route.path);
         }

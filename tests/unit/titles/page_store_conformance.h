@@ -270,11 +270,29 @@ TYPED_TEST_P(PageStoreConformance, KeepsThePin) {
     EXPECT_TRUE(this->patch(made.id, claim).is_claimed);
     EXPECT_EQ(this->backend_.run(this->backend_.second_store().pin_hash(made.id)).value(),
               "$argon2id$...");
+    NewPage again = this->page("Mine");
+    again.id = made.id;
+    again.is_claimed = true;
+    EXPECT_TRUE(this->backend_.run(this->backend_.store().import({again})).ok());
+    EXPECT_EQ(this->backend_.run(this->backend_.store().pin_hash(made.id)).value(), "$argon2id$...")
+        << "an import says nothing of PINs";
     PagePatch release;
     release.is_claimed = false;
-    release.pin_hash = "";
     this->patch(made.id, release);
-    EXPECT_EQ(this->backend_.run(this->backend_.store().pin_hash(made.id)).value(), "");
+    EXPECT_EQ(this->backend_.run(this->backend_.store().pin_hash(made.id)).value(), "")
+        << "a PIN ends with the claim";
+    PagePatch pin_alone;
+    pin_alone.pin_hash = "$argon2id$...";
+    EXPECT_EQ(this->backend_.run(this->backend_.store().patch(made.id, pin_alone)).error().code,
+              Code::kInvalidRequest);
+    NewPage claimed = this->page("With a PIN");
+    claimed.pin_hash = "$argon2id$one";
+    EXPECT_EQ(this->backend_.run(this->backend_.store().add(claimed)).error().code,
+              Code::kInvalidRequest);
+    claimed.is_claimed = true;
+    const std::int64_t with_pin = this->add(claimed).id;
+    EXPECT_EQ(this->backend_.run(this->backend_.store().pin_hash(with_pin)).value(),
+              "$argon2id$one");
     EXPECT_EQ(this->backend_.run(this->backend_.store().pin_hash(99)).error().code,
               Code::kNotFound);
 }

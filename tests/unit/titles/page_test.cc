@@ -1,5 +1,7 @@
 #include "titles/page.h"
 
+#include "titles/page_store.h"
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -70,6 +72,17 @@ TEST(Page, LifecyclesAreWords) {
         EXPECT_EQ(parse_lifecycle(to_string(lifecycle)), lifecycle);
     }
     EXPECT_FALSE(parse_lifecycle("Active"));
+}
+
+// An import's error says of which page it is.
+TEST(PlacedMessage, SplitsOffThePlace) {
+    EXPECT_EQ(placed_message("12: slug: taken").place, 12U);
+    EXPECT_EQ(placed_message("12: slug: taken").text, "slug: taken");
+    for (const std::string_view whole :
+         {"slug: taken", "12 pages", "", "12:", "-1: x", "99999999999999999999: x"}) {
+        EXPECT_EQ(placed_message(whole).place, 0U) << whole;
+        EXPECT_EQ(placed_message(whole).text, whole);
+    }
 }
 
 }  // namespace

@@ -1,0 +1,117 @@
+#include "surface/rest/openapi_pages.h"
+
+#include "surface/rest/openapi_schema.h"
+#include "surface/rest/pages.h"
+#include "titles/page.h"
+#include "titles/page_store.h"
+
+#include <iterator>
+#include <span>
+#include <string_view>
+
+namespace sluice::surface {
+
+namespace {
+
+constexpr std::string_view kText = R"("type":"string")";
+constexpr std::string_view kNumber = R"("type":"integer","minimum":1,"maximum":9007199254740991)";
+constexpr std::string_view kBoolean = R"("type":"boolean")";
+constexpr std::string_view kTitle = R"("type":"string","minLength":1,"maxLength":200)";
+constexpr std::string_view kSlug = R"("type":"string","maxLength":200)";
+constexpr std::string_view kAuthor = R"("type":"string","maxLength":80)";
+constexpr std::string_view kLifecycle =
+    R"("type":"string","enum":["active","unlisted","archived"])";
+constexpr std::string_view kPin = R"("type":["string","null"],"minLength":4,"maxLength":128)";
+static_assert(titles::kMaxPageNumber == 9'007'199'254'740'991 &&
+              titles::kMaxTitleCodePoints == 200 && titles::kMaxSlugBytes == 200 &&
+              titles::kMaxAuthorCodePoints == 80 && titles::kMinPinBytes == 4 &&
+              titles::kMaxPinBytes == 128);
+
+constexpr std::string_view kAboutSlug =
+    "The last part of its address: lower-case letters and digits, joined by single hyphens.";
+constexpr std::string_view kAboutLifecycle =
+    "Only an active page is listed and found; an unlisted one is shown to whoever has its address, "
+    "an archived one to nobody.";
+constexpr std::string_view kAboutClaimed =
+    "A claimed page is neither listed nor found, and shown to whoever knows its PIN.";
+constexpr std::string_view kAboutVersion = "Rises with the title, the lifecycle and the body.";
+constexpr std::string_view kAboutBody = "Markdown, at most 1 MiB.";
+
+constexpr Property kPageText[] = {
+    {"id", kNumber, "Stable, and never used again."},
+    {"title", kTitle, "One line."},
+    {"slug", kSlug, kAboutSlug},
+    {"author", kAuthor, "A label; may be empty."},
+    {"lifecycle", kLifecycle, kAboutLifecycle},
+    {"claimed", kBoolean, kAboutClaimed},
+    {"current_version", kNumber, kAboutVersion},
+    {"created_at", kText, "RFC 3339."},
+    {"updated_at", kText, "RFC 3339."},
+    {"body", kText, kAboutBody},
+};
+// All but the body, which is the last.
+constexpr auto kPage = std::span(kPageText).first<std::size(kPageText) - 1>();
+
+constexpr Property kNewPage[] = {
+    {"id", kNumber, "Left out: the next one."},
+    {"title", kTitle, "One line."},
+    {"slug", kSlug, "Left out: made of the title, with a number where that is taken."},
+    {"author", kAuthor, "A label."},
+    {"body", kText, kAboutBody},
+    {"current_version", kNumber, "Left out: 1."},
+    {"lifecycle", kLifecycle, kAboutLifecycle},
+    {"claimed", kBoolean, kAboutClaimed},
+    {"pin", kPin, "Of a claimed page. It is kept as a hash and never shown again."},
+};
+
+constexpr Property kPageChange[] = {
+    {"title", kTitle, "One line."},
+    {"slug", kSlug, kAboutSlug},
+    {"author", kAuthor, "A label."},
+    {"body", kText, kAboutBody},
+    {"lifecycle", kLifecycle, kAboutLifecycle},
+    {"claimed", kBoolean, "false takes the PIN away, too."},
+    {"pin", kPin, "Of a claimed page; null takes it away."},
+};
+
+constexpr QueryParameter kListParameters[] = {
+    {"limit", R"({"type":"integer","minimum":1,"maximum":1000,"default":50})", "How many."},
+    {"offset", R"({"type":"integer","minimum":0,"maximum":1000000,"default":0})",
+     "How many are passed over."},
+    {"sort", R"({"type":"string","enum":["newest","oldest","title"],"default":"newest"})",
+     "By the last change, or by title."},
+    {"all", R"({"type":"boolean","default":false})",
+     "Also pages that are unlisted, archived or claimed."},
+};
+static_assert(titles::kMaxListed == 1'000 && titles::kMaxPages == 1'000'000);
+
+constexpr Operation kAll[] = {
+    {"get", "listPages", "Pages, without their bodies.", "", "200", "PageList", kListParameters},
+    {"post", "addPage", "Add a page; the next search finds it.", "NewPage", "201", "Page", {}},
+};
+constexpr Operation kOne[] = {
+    {"get", "getPage", "One page with its body.", "", "200", "PageText", {}},
+    {"patch", "changePage", "Change what is named of a page.", "PageChange", "200", "Page", {}},
+    {"delete", "removePage", "Remove a page for good.", "", "204", "", {}},
+};
+
+}  // namespace
+
+void write_page_paths(JsonWriter& json) {
+    write_path(json, kPagesPath, kAll);
+    write_path(json, kPagePath, kOne);
+}
+
+void write_page_schemas(JsonWriter& json) {
+    json.key("PageList")
+        .raw(R"({"type":"object","properties":{"pages":{"type":"array",)"
+             R"("items":{"$ref":"#/components/schemas/Page"}},)"
+             R"("total":{"type":"integer","minimum":0,)"
+             R"("description":"Of that kind, listed or not."}}})");
+    write_schema(json, "Page", kPage, "");
+    write_schema(json, "PageText", kPageText, "");
+    write_schema(json, "NewPage", kNewPage, R"(["title"])");
+    write_schema(json, "PageChange", kPageChange, "[]");
+}
+
+}  // namespace sluice::surface
