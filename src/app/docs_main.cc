@@ -18,6 +18,7 @@
 #include "obs/log_metrics.h"
 #include "obs/metrics.h"
 #include "surface/common/errors.h"
+#include "surface/pages/metrics.h"
 #include "surface/rest/openapi.h"
 #include "titles/metrics.h"
 #include "web/metrics.h"
@@ -48,8 +49,8 @@ std::string all_metrics() {
     for (const auto& side :
          {access::access_metrics(), io::egress_metrics(), io::exchange_metrics(),
           io::http_client_metrics(), io::http_server_metrics(), io::postgres_metrics(),
-          io::redis_metrics(), io::sqlite_metrics(), obs::obs_metrics(), titles::titles_metrics(),
-          web::web_metrics()}) {
+          io::redis_metrics(), io::sqlite_metrics(), obs::obs_metrics(), surface::pages_metrics(),
+          titles::titles_metrics(), web::web_metrics()}) {
         specs.insert(specs.end(), side.begin(), side.end());
     }
     return obs::describe_metrics(specs);

@@ -26,6 +26,7 @@
 #include "obs/metrics.h"
 #include "surface/all.h"
 #include "titles/compute_threads.h"
+#include "titles/search.h"
 #include "titles/sqlite_page_store.h"
 #include "web/key_admin.h"
 #include "web/key_runtime_memory.h"
@@ -76,6 +77,11 @@ std::string admin_socket_path(const std::string& data_dir) {
 
 std::string pages_path(const std::string& data_dir) {
     return data_dir + "/pages.db";
+}
+
+std::string search_budget_path(const Config& config) {
+    return config.titles.budget_file.empty() ? state_dir(config) + "/search-budget.db"
+                                             : config.titles.budget_file;
 }
 
 bool is_writable_by_others(const std::string& data_dir) {
@@ -217,6 +223,8 @@ struct Gateway::Parts {
     std::unique_ptr<io::SqliteStore> pages_reads;
     std::unique_ptr<titles::SqlitePageStore> pages;
     titles::ComputeThreads pin_threads{"pins", kPinThreads};
+    std::unique_ptr<io::SqliteStore> search_budget_file;
+    std::unique_ptr<titles::SearchBudget> search_budget;
     std::unique_ptr<io::RedisClient> redis;                 // null: nothing is shared
     std::unique_ptr<web::SharedAnswers> shared;             // null with it
     std::shared_ptr<web::RedisKeyRuntime> shared_keys;      // the same
@@ -238,6 +246,9 @@ struct Gateway::Parts {
     std::unique_ptr<surface::UsageDoor> usage_door;
     std::unique_ptr<surface::KeysDoor> keys_door;
     std::unique_ptr<surface::PageAdminDoor> page_admin_door;
+    std::unique_ptr<titles::TitleSearch> title_search;
+    std::unique_ptr<surface::PageSearchDoor> page_search_door;
+    std::unique_ptr<surface::PagesDoor> pages_door;
     std::unique_ptr<surface::Router> router;
     std::unique_ptr<io::HttpServer> server;
     std::optional<Secret> first_token;
@@ -285,6 +296,11 @@ Status Gateway::Parts::open_pages() {
     TRY(auto reads, io::SqliteConnection::open(path, titles::page_schema()));
     pages_reads = std::make_unique<io::SqliteStore>("pages_reads", std::move(reads), metrics);
     pages = std::make_unique<titles::SqlitePageStore>(*pages_file, *pages_reads, clock);
+    TRY(auto budget,
+        io::SqliteConnection::open(search_budget_path(config), titles::budget_schema()));
+    search_budget_file =
+        std::make_unique<io::SqliteStore>("search_budget", std::move(budget), metrics);
+    search_budget = std::make_unique<titles::SearchBudget>(*search_budget_file, clock);
     return {};
 }
 
@@ -380,8 +396,19 @@ void Gateway::Parts::build_services() {
     keys_door = std::make_unique<surface::KeysDoor>(*key_admin, *access, clock);
     usage_door = std::make_unique<surface::UsageDoor>(*budgets, *access, clock);
     page_admin_door = std::make_unique<surface::PageAdminDoor>(*pages, pin_threads, *access);
+    title_search =
+        std::make_unique<titles::TitleSearch>(control.get_executor(), config.titles, *access,
+                                              *pages, *search_budget, clock, random, log, metrics);
+    page_search_door = std::make_unique<surface::PageSearchDoor>(*title_search, *access);
+    pages_door = std::make_unique<surface::PagesDoor>(*title_search, *pages, *access, clock, random,
+                                                      metrics);
+    std::optional<surface::TitleDoors> title_doors;
+    if (config.titles.enabled) {
+        title_doors.emplace(surface::TitleDoors{*page_search_door, *pages_door});
+    }
     router = std::make_unique<surface::Router>(
-        surface::all_routes(*search_door, *ops_door, *keys_door, *usage_door, *page_admin_door),
+        surface::all_routes(*search_door, *ops_door, *keys_door, *usage_door, *page_admin_door,
+                            title_doors),
         *access);
     server = std::make_unique<io::HttpServer>(config.server, *router, clock, random, log, metrics);
     server->share_loop(control);
@@ -460,6 +487,9 @@ Task<void> Gateway::Parts::stop_tasks() {
     stop_loading->emit(asio::cancellation_type::terminal);
     if (search) {
         co_await search->stop();
+    }
+    if (title_search) {
+        co_await title_search->stop();
     }
     if (redis) {
         co_await redis->stop();
@@ -573,6 +603,7 @@ void Gateway::reload(Config config) {
     parts_->server->reconfigure(config.server);
     parts_->access->reconfigure(config.access);
     parts_->search->reconfigure(config.web);
+    parts_->title_search->reconfigure(config.titles);
     asio::post(parts_->control,
                [parts = parts_.get(), keys = config.web.keys.runtime,
                 accounts = config.web.default_accounts(), budgets = config.budgets,

@@ -1,11 +1,12 @@
 #include "surface/all.h"
 
-#include <utility>
+#include <algorithm>
+#include <iterator>
 
 namespace sluice::surface {
 
 std::vector<Route> all_routes(SearchDoor& search, OpsDoor& ops, KeysDoor& keys, UsageDoor& usage,
-                              PageAdminDoor& pages) {
+                              PageAdminDoor& pages, const std::optional<TitleDoors>& titles) {
     using io::HttpRequest;
     using io::Method;
     std::vector<Route> routes = {
@@ -20,11 +21,14 @@ std::vector<Route> all_routes(SearchDoor& search, OpsDoor& ops, KeysDoor& keys, 
         {Method::kPost, "/admin/cache/purge",
          [&](const HttpRequest& r) { return ops.purge_cache(r); }, true},
     };
-    for (Route& route : key_routes(keys)) {
-        routes.push_back(std::move(route));
-    }
-    for (Route& route : page_admin_routes(pages)) {
-        routes.push_back(std::move(route));
+    auto add = [&routes](std::vector<Route> more) {
+        std::ranges::move(more, std::back_inserter(routes));
+    };
+    add(key_routes(keys));
+    add(page_admin_routes(pages));
+    if (titles) {
+        add(page_search_routes(titles->programs));
+        add(pages_routes(titles->people));
     }
     return routes;
 }

@@ -1,6 +1,7 @@
 #include "surface/rest/openapi_pages.h"
 
 #include "surface/rest/openapi_schema.h"
+#include "surface/rest/page_search.h"
 #include "surface/rest/pages.h"
 #include "titles/page.h"
 #include "titles/page_store.h"
@@ -95,11 +96,34 @@ constexpr Operation kOne[] = {
     {"delete", "removePage", "Remove a page for good.", "", "204", "", {}},
 };
 
+constexpr Property kTitleHits[] = {
+    {"query", kText, "What was asked, with what can't be shown replaced."},
+    {"total_matched", R"("type":"integer","minimum":0)", "Pages like it, listed or not."},
+    {"truncated", kBoolean, "Whether more match than are listed."},
+    {"results", R"("type":"array","items":{"$ref":"#/components/schemas/TitleHit"})",
+     "The best first."},
+};
+constexpr Property kTitleHit[] = {
+    {"id", R"("type":"integer")", "The page."},
+    {"title", kText, "As it is now."},
+    {"slug", kText, "The last part of its address."},
+    {"score", R"("type":"number","minimum":0,"maximum":100)", "How alike the two are."},
+    {"updated_at", kText, "RFC 3339."},
+};
+constexpr QueryParameter kSearchParameters[] = {
+    {"q", R"({"type":"string","minLength":2,"maxLength":64})", "What the title is like."},
+};
+constexpr Operation kSearch[] = {
+    {"get", "searchPages", "Pages whose titles are like a query, typing mistakes and all.", "",
+     "200", "TitleHits", kSearchParameters},
+};
+
 }  // namespace
 
 void write_page_paths(JsonWriter& json) {
     write_path(json, kPagesPath, kAll);
     write_path(json, kPagePath, kOne);
+    write_path(json, kPageSearchPath, kSearch);
 }
 
 void write_page_schemas(JsonWriter& json) {
@@ -112,6 +136,8 @@ void write_page_schemas(JsonWriter& json) {
     write_schema(json, "PageText", kPageText, "");
     write_schema(json, "NewPage", kNewPage, R"(["title"])");
     write_schema(json, "PageChange", kPageChange, "[]");
+    write_schema(json, "TitleHits", kTitleHits, "");
+    write_schema(json, "TitleHit", kTitleHit, "");
 }
 
 }  // namespace sluice::surface

@@ -7,7 +7,8 @@ namespace sluice::surface {
 
 // Members of "paths".
 void write_page_paths(JsonWriter& json);
-// Members of "components" "schemas": PageList, Page, PageText, NewPage, PageChange.
+// Members of "components" "schemas": PageList, Page, PageText, NewPage, PageChange,
+// TitleHits, TitleHit.
 void write_page_schemas(JsonWriter& json);
 
 }  // namespace sluice::surface

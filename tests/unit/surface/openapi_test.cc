@@ -87,8 +87,23 @@ TEST_F(OpenapiTest, DescribesEveryRoute) {
     UsageDoor usage(h.budgets, h.access, h.clock);
     PageShelf shelf(h.clock);
     PageAdminDoor pages(shelf.store, shelf.hashing, h.access);
-    for (const Route& route : all_routes(search, ops, keys, usage, pages)) {
-        if (!route.admin_socket_only) {
+    io::SqliteStore budget_file(
+        "budget",
+        io::SqliteConnection::open(shelf.dir.file("budget.db"), titles::budget_schema()).value(),
+        h.metrics);
+    titles::SearchBudget budget(budget_file, h.clock);
+    SeededRandom random(1);
+    titles::TitleSearch titles(h.io.get_executor(), {}, h.access, shelf.store, budget, h.clock,
+                               random, h.log, h.metrics);
+    PageSearchDoor programs(titles, h.access);
+    PagesDoor people(titles, shelf.store, h.access, h.clock, random, h.metrics);
+    std::set<std::string> for_people;  // which read HTML
+    for (const Route& route : pages_routes(people)) {
+        for_people.insert(route.path);
+    }
+    for (const Route& route :
+         all_routes(search, ops, keys, usage, pages, TitleDoors{programs, people})) {
+        if (!route.admin_socket_only && !for_people.contains(route.path)) {
             routed.insert(to_lower(to_string(route.method)) + " " + route.path);
         }
     }
