@@ -222,7 +222,8 @@ struct Gateway::Parts {
     std::unique_ptr<io::SqliteStore> pages_file;
     std::unique_ptr<io::SqliteStore> pages_reads;
     std::unique_ptr<titles::SqlitePageStore> pages;
-    titles::ComputeThreads pin_threads{"pins", kPinThreads};
+    titles::ComputeThreads pin_threads{"pins", kPinThreads,
+                                       titles::ComputeThreads::Priority::kUsual};
     std::unique_ptr<io::SqliteStore> search_budget_file;
     std::unique_ptr<titles::SearchBudget> search_budget;
     std::unique_ptr<io::RedisClient> redis;                 // null: nothing is shared

@@ -21,11 +21,13 @@ constexpr int kLowestPriority = 19;
 }  // namespace
 
 struct ComputeThreads::Worker {
-    explicit Worker(const std::string& name)
-        : work(loop.get_executor()), thread([this, name] {
+    Worker(const std::string& name, Priority priority)
+        : work(loop.get_executor()), thread([this, name, priority] {
               pthread_setname_np(pthread_self(), name.c_str());
               // Of this thread alone, as Linux has it; where that is refused it runs as all others.
-              setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kLowestPriority);
+              if (priority == Priority::kLowest) {
+                  setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kLowestPriority);
+              }
               loop.run();
           }) {}
     ~Worker() {
@@ -50,9 +52,10 @@ Executor ComputeThreads::Slot::executor() const {
     return worker_->loop.get_executor();
 }
 
-ComputeThreads::ComputeThreads(std::string_view name, std::size_t count) {
+ComputeThreads::ComputeThreads(std::string_view name, std::size_t count, Priority priority) {
     for (std::size_t i = 0; i < count; ++i) {
-        workers_.push_back(std::make_unique<Worker>(std::string(name) + "-" + std::to_string(i)));
+        workers_.push_back(
+            std::make_unique<Worker>(std::string(name) + "-" + std::to_string(i), priority));
     }
 }
 

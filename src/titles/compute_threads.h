@@ -36,8 +36,12 @@ class ComputeThreads {
         Worker* worker_;  // null: moved from
     };
 
+    // kUsual: short work that somebody waits for, which may take very long at the lowest one beside
+    // a busy process.
+    enum class Priority : bool { kLowest, kUsual };
+
     // `name` is that of the threads, at most 12 characters.
-    ComputeThreads(std::string_view name, std::size_t count);
+    ComputeThreads(std::string_view name, std::size_t count, Priority priority = Priority::kLowest);
     ~ComputeThreads();
     ComputeThreads(const ComputeThreads&) = delete;
     ComputeThreads& operator=(const ComputeThreads&) = delete;
