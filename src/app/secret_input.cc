@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <poll.h>
 #include <string_view>
 #include <termios.h>
 #include <unistd.h>
@@ -41,17 +42,36 @@ class NoEcho {
     bool is_on_ = false;
 };
 
+// A signal that comes before the wait begins does not end it, so it is looked for now and then.
+constexpr int kPatienceMs = 100;
+
+// False: a signal came first.
+bool wait_for_input(const Interruption& interruption) {
+    pollfd input = {STDIN_FILENO, POLLIN, 0};
+    while (!interruption.came()) {
+        if (::poll(&input, 1, kPatienceMs) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // Up to the first line break or the end. Byte by byte: what comes after it is not ours.
-Result<Secret> read_line(std::size_t max_bytes) {
+Result<Secret> read_line(std::size_t max_bytes, const Interruption& interruption) {
     std::string text;
     text.reserve(max_bytes + 1);
     for (;;) {
+        if (!wait_for_input(interruption)) {
+            return refusal(Code::kCancelled, "interrupted");
+        }
         char byte = 0;
         const ssize_t count = ::read(STDIN_FILENO, &byte, 1);
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
         if (count < 0) {
-            return errno == EINTR ? refusal(Code::kCancelled, "interrupted")
-                                  : refusal(Code::kUnavailable,
-                                            "standard input: " + std::string(std::strerror(errno)));
+            return refusal(Code::kUnavailable,
+                           "standard input: " + std::string(std::strerror(errno)));
         }
         if (count == 0 || byte == '\n') {
             break;
@@ -68,21 +88,22 @@ Result<Secret> read_line(std::size_t max_bytes) {
     return Secret(std::move(text));
 }
 
-Result<Secret> ask(const std::string& prompt, std::size_t max_bytes) {
+Result<Secret> ask(const std::string& prompt, std::size_t max_bytes,
+                   const Interruption& interruption) {
     const NoEcho quiet;  // before anybody is asked to type
     print_to_stderr(prompt);
-    return read_line(max_bytes);
+    return read_line(max_bytes, interruption);
 }
 
 }  // namespace
 
 Result<Secret> read_secret_input(const std::string& prompt, std::size_t max_bytes) {
-    if (isatty(STDIN_FILENO) != 1) {
-        return read_line(max_bytes);
-    }
     const Interruption interruption;
-    TRY(Secret secret, ask(prompt + ": ", max_bytes));
-    TRY(const Secret again, ask(prompt + " again: ", max_bytes));
+    if (isatty(STDIN_FILENO) != 1) {
+        return read_line(max_bytes, interruption);
+    }
+    TRY(Secret secret, ask(prompt + ": ", max_bytes, interruption));
+    TRY(const Secret again, ask(prompt + " again: ", max_bytes, interruption));
     if (!secret.equals(again.reveal())) {
         return refusal(Code::kInvalidRequest, "the two differ");
     }

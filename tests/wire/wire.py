@@ -331,9 +331,10 @@ class Postgres:
 
 class Sluice(Process):
     def __init__(self, upstream=None, settings="", env=None, keys=True, args=(), listen="127.0.0.1:0",
-                 routing=True):
-        self.folder = tempfile.TemporaryDirectory()
-        self.data_dir = pathlib.Path(self.folder.name)
+                 routing=True, data_dir=None):
+        """`data_dir` stays when the process has ended; without it there is one that does not."""
+        self.folder = None if data_dir else tempfile.TemporaryDirectory()
+        self.data_dir = pathlib.Path(data_dir or self.folder.name)
         self.config = self.data_dir / "sluice.toml"
         base = f"http://127.0.0.1:{upstream.port}" if upstream else "http://127.0.0.1:9"
         route = '[routing]\nfast = ["serper", "tavily"]\n' if routing else ""
@@ -374,17 +375,24 @@ base_url = "{base}/tavily"
                     return float(match[3])
         return 0.0
 
-    def command(self, *args, env=None):
+    def command(self, *args, env=None, stdin=""):
         """Another command of the binary, beside this server. Returns the completed process."""
         return subprocess.run([SLUICE, *args, "--config", str(self.config), "--data-dir", str(self.data_dir)],
-                              capture_output=True, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=TIMEOUT_S, input=stdin,
                               env={**os.environ, **(env or {})})
 
     def stop(self, number=signal.SIGTERM):
         try:
             return super().stop(number)
         finally:
-            self.folder.cleanup()
+            if self.folder:
+                self.folder.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
 
 
 def quote(text):
