@@ -22,7 +22,7 @@ Task<bool> verify(std::string hash, Secret pin) {
 PinGate::PinGate(const Clock& clock, Random& random, obs::Metrics& metrics)
     : clock_(clock),
       tries_({.length = std::chrono::minutes{1}}, random),
-      threads_("pins", kAtOnce) {
+      threads_("pins", kAtOnce, titles::ComputeThreads::Priority::kUsual) {
     for (std::size_t i = 0; i < kPinOutcomes; ++i) {
         counted_[i] = metrics.counter(kPinTries, {std::string(kNames[i])});
     }

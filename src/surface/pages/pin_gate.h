@@ -29,7 +29,7 @@ struct PinVerdict {
 class PinGate {
  public:
     static constexpr std::int64_t kTriesPerMinute = 5;  // of one client for one page
-    static constexpr std::size_t kAtOnce = 2;           // each takes 64 MiB and a core
+    static constexpr std::size_t kAtOnce = 1;           // takes 64 MiB and a core
 
     // References outlive it.
     PinGate(const Clock& clock, Random& random, obs::Metrics& metrics);
