@@ -334,7 +334,7 @@ void Gateway::Parts::open_keys() {
     keys->set_default_accounts(config.web.default_accounts());
     key_watch = std::make_unique<web::KeyWatch>(stores.keys(), *keys, clock, log, metrics);
     key_usage = std::make_unique<web::KeyUsageWriter>(control.get_executor(), keys->runtime(),
-                                                      stores.keys(), clock, log);
+                                                      stores.keys(), clock, log, metrics);
     keys->keep_usage(key_usage.get());
     stores.on_change([this] { token_watch->changed(); }, [this] { key_watch->changed(); });
 }

@@ -1,6 +1,7 @@
 #include "web/key_usage_writer.h"
 
 #include "base/exception.h"
+#include "web/metrics.h"
 
 #include <boost/asio/post.hpp>
 
@@ -11,13 +12,21 @@
 
 namespace sluice::web {
 
+namespace {
+
+constexpr Millis kLossLoggedEvery{60'000};
+
+}  // namespace
+
 KeyUsageWriter::KeyUsageWriter(Executor control, KeyRuntime& runtime, KeyStore& store, Clock& clock,
-                               const obs::Log& log)
+                               const obs::Log& log, obs::Metrics& metrics)
     : control_(control),
       runtime_(runtime),
       store_(store),
       clock_(clock),
       log_(log),
+      lost_(metrics.gauge(kKeyUsageLost)),
+      lost_lines_(1, kLossLoggedEvery),
       tasks_(control, [this](const std::exception_ptr& error) {
           has_writer_ = false;
           runtime_.end_usage_write(false);
@@ -43,8 +52,33 @@ Task<guard::WriteEnd> KeyUsageWriter::cover(Instant deadline) {
     const std::uint64_t write = ask_for(UsageWrite::kUrgent);
     const Instant enough = clock_.now() + guard::kMaxWriteWait;
     const guard::WriteEnd end = co_await waiting_.wait(clock_, write, enough, deadline);
-    is_lost_ = is_lost_ || end == guard::WriteEnd::kLost;
+    if (end == guard::WriteEnd::kLost) {
+        lose("a write takes too long");
+    }
     co_return end;
+}
+
+// Once for all who wait for the same write.
+void KeyUsageWriter::lose(std::string_view reason) {
+    if (std::exchange(is_lost_, true)) {
+        return;
+    }
+    lost_.set(1);
+    std::uint64_t suppressed = 0;
+    is_said_ = lost_lines_.allow(clock_.now(), suppressed);
+    if (is_said_) {
+        log_.warn("key_usage_lost", {{"reason", reason}, {"suppressed", suppressed}});
+    }
+}
+
+void KeyUsageWriter::find() {
+    if (!std::exchange(is_lost_, false)) {
+        return;
+    }
+    lost_.set(0);
+    if (is_said_) {
+        log_.info("key_usage_back");
+    }
 }
 
 Task<Status> KeyUsageWriter::save() {
@@ -65,7 +99,11 @@ Task<void> KeyUsageWriter::write_until_done() {
             status = co_await store_.save_usage(std::move(rows));
         }
         runtime_.end_usage_write(status.ok());
-        is_lost_ = !status.ok();
+        if (status.ok()) {
+            find();
+        } else {
+            lose(status.error().message);
+        }
         waiting_.tell(number, status.ok());
         last_ = std::move(status);
     }

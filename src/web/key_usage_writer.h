@@ -7,11 +7,13 @@
 #include "base/task.h"
 #include "guard/write_waiters.h"
 #include "obs/log.h"
+#include "obs/metrics.h"
 #include "web/key_runtime.h"
 #include "web/key_store.h"
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 namespace sluice::web {
 
@@ -19,7 +21,7 @@ class KeyUsageWriter {
  public:
     // References outlive it.
     KeyUsageWriter(Executor control, KeyRuntime& runtime, KeyStore& store, Clock& clock,
-                   const obs::Log& log);
+                   const obs::Log& log, obs::Metrics& metrics);
     ~KeyUsageWriter();
     KeyUsageWriter(const KeyUsageWriter&) = delete;
     KeyUsageWriter& operator=(const KeyUsageWriter&) = delete;
@@ -39,12 +41,16 @@ class KeyUsageWriter {
  private:
     std::uint64_t ask_for(UsageWrite what);
     Task<void> write_until_done();
+    void lose(std::string_view reason);
+    void find();
 
     const Executor control_;
     KeyRuntime& runtime_;
     KeyStore& store_;
     Clock& clock_;
     const obs::Log& log_;
+    obs::Gauge lost_;
+    obs::LogLimiter lost_lines_;
     TaskScope tasks_;
     guard::WriteWaiters waiting_;
     std::optional<UsageWrite> wanted_;  // the next write
@@ -52,6 +58,7 @@ class KeyUsageWriter {
     Status last_;                       // how the last one ended
     bool has_writer_ = false;
     bool is_lost_ = false;
+    bool is_said_ = false;  // that it is
 };
 
 }  // namespace sluice::web

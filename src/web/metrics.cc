@@ -129,6 +129,12 @@ const MetricSpec kKeyStoreFailures{
     "Times that the store of keys could not be read or written; the keys last known stay in force.",
     {}};
 
+const MetricSpec kKeyUsageLost{
+    MetricType::kGauge,
+    "sluice_web_key_usage_lost",
+    "1 while what is used up of keys' quotas can't be written down, or only slowly; else 0.",
+    {}};
+
 const MetricSpec kSearches{
     MetricType::kCounter,
     "sluice_web_searches_total",
@@ -177,20 +183,35 @@ const MetricSpec kResultCacheEntries{
     MetricType::kGauge, "sluice_web_result_cache_entries", "Kept answers of providers.", {}};
 
 std::vector<const MetricSpec*> web_metrics() {
-    return {&kCacheEvents,      &kSharedCacheEvents,
-            &kSharedTurns,      &kKeyPicks,
-            &kKeyPenalised,     &kSchedulerShed,
-            &kProviderLatency,  &kAttempts,
-            &kCircuitOpen,      &kCircuitTrips,
-            &kRateWaits,        &kRateRefusals,
-            &kKeyWaits,         &kKeyPaces,
-            &kProviderRests,    &kRetries,
-            &kHedges,           &kKeys,
-            &kKeyCalls,         &kKeyStoreFailures,
-            &kSearches,         &kCacheBytes,
-            &kCacheEntries,     &kResultCacheEvents,
-            &kResultCacheBytes, &kResultCacheEntries,
-            &kCacheEvictions,   &kCacheCompressed,
+    return {&kCacheEvents,
+            &kSharedCacheEvents,
+            &kSharedTurns,
+            &kKeyPicks,
+            &kKeyPenalised,
+            &kSchedulerShed,
+            &kProviderLatency,
+            &kAttempts,
+            &kCircuitOpen,
+            &kCircuitTrips,
+            &kRateWaits,
+            &kRateRefusals,
+            &kKeyWaits,
+            &kKeyPaces,
+            &kProviderRests,
+            &kRetries,
+            &kHedges,
+            &kKeys,
+            &kKeyCalls,
+            &kKeyStoreFailures,
+            &kKeyUsageLost,
+            &kSearches,
+            &kCacheBytes,
+            &kCacheEntries,
+            &kResultCacheEvents,
+            &kResultCacheBytes,
+            &kResultCacheEntries,
+            &kCacheEvictions,
+            &kCacheCompressed,
             &kCacheRefusals};
 }
 

@@ -27,6 +27,7 @@ extern const obs::MetricSpec kHedges;              // sluice_web_hedges_total{ev
 extern const obs::MetricSpec kKeys;                // sluice_web_keys{provider,status}
 extern const obs::MetricSpec kKeyCalls;            // sluice_web_key_calls{provider}
 extern const obs::MetricSpec kKeyStoreFailures;    // sluice_web_key_store_failures_total
+extern const obs::MetricSpec kKeyUsageLost;        // sluice_web_key_usage_lost
 extern const obs::MetricSpec kSearches;            // sluice_web_searches_total{lane,outcome}
 extern const obs::MetricSpec kCacheBytes;          // sluice_web_cache_bytes
 extern const obs::MetricSpec kCacheEntries;        // sluice_web_cache_entries

@@ -29,7 +29,7 @@ Operator::Operator(test::WebHarness& harness, KeyBooks& books, PurseBooks& purse
       key_store_(harness.clock),
       watch_(key_store_, harness.keys, harness.clock, harness.log, harness.metrics),
       usage_(harness.io.get_executor(), harness.keys.runtime(), key_store_, harness.clock,
-             harness.log) {
+             harness.log, harness.metrics) {
     harness.keys.keep_usage(&usage_);
 }
 

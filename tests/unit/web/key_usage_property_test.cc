@@ -59,9 +59,10 @@ class OneProcess {
     test::ManualClock clock;
     test::CollectingSink sink;
     obs::Log log{clock, sink, obs::Level::kDebug};
+    obs::Metrics metrics;
     test::FakeKeyStore store;
     KeyPool pool{std::make_shared<MemoryKeyRuntime>(clock, RuntimeConfig{})};
-    KeyUsageWriter writer{io.get_executor(), pool.runtime(), store, clock, log};
+    KeyUsageWriter writer{io.get_executor(), pool.runtime(), store, clock, log, metrics};
     bool is_stopped = false;
 };
 

@@ -48,7 +48,7 @@ class KeyUsageTest : public testing::Test {
 
     WebHarness h;
     test::FakeKeyStore store{h.clock};
-    KeyUsageWriter usage{h.io.get_executor(), h.keys.runtime(), store, h.clock, h.log};
+    KeyUsageWriter usage{h.io.get_executor(), h.keys.runtime(), store, h.clock, h.log, h.metrics};
     int made = 0;
 };
 
@@ -106,8 +106,13 @@ TEST_F(KeyUsageTest, ASlowStoreIsNotWaitedForLong) {
     const Instant before = h.clock.now();
     EXPECT_EQ(refused("a query").code, Code::kNoUsableKey);
     EXPECT_EQ(h.clock.now() - before, Duration(guard::kMaxWriteWait));
+    EXPECT_EQ(h.metrics.gauge(kKeyUsageLost).value(), 1);
+    EXPECT_EQ(refused("another query").code, Code::kNoUsableKey);
+    EXPECT_EQ(h.sink.count(obs::Level::kWarn, "key_usage_lost"), 1U);
     h.run_for(5s);
     EXPECT_TRUE(is_served("later")) << "the write was done after all";
+    EXPECT_EQ(h.metrics.gauge(kKeyUsageLost).value(), 0);
+    EXPECT_EQ(h.sink.count(obs::Level::kInfo, "key_usage_back"), 1U);
 }
 
 class AllowedKeyUsageTest : public KeyUsageTest {

@@ -54,7 +54,7 @@ class KeyWatchTest : public testing::Test {
     WebHarness h;
     test::FakeKeyStore store{h.clock};
     KeyWatch watch{store, h.keys, h.clock, h.log, h.metrics};
-    KeyUsageWriter usage{h.io.get_executor(), h.keys.runtime(), store, h.clock, h.log};
+    KeyUsageWriter usage{h.io.get_executor(), h.keys.runtime(), store, h.clock, h.log, h.metrics};
     boost::asio::cancellation_signal stop;
 };
 
