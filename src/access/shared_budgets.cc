@@ -2,6 +2,7 @@
 
 #include "access/metrics.h"
 #include "base/calendar.h"
+#include "base/random_hex.h"
 #include "io/redis_state.h"
 
 #include <boost/asio/cancellation_state.hpp>
@@ -134,15 +135,6 @@ std::string name_of(const AccountName& account, Period period, UtcDay day) {
     return name.append(":").append(period_name(period, day));
 }
 
-std::string random_hex(Random& random) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    std::string hex;
-    for (std::uint64_t bits = random.u64(); hex.size() < 16; bits >>= 4U) {
-        hex.push_back(kDigits[bits & 0xFU]);
-    }
-    return hex;
-}
-
 bool is_cancelled(const boost::asio::cancellation_state& state) {
     return state.cancelled() != boost::asio::cancellation_type::none;
 }
@@ -163,7 +155,7 @@ SharedBudgets::SharedBudgets(io::RedisClient& redis, Clock& clock, Random& rando
       not_shared_(metrics.gauge(kBudgetsNotShared)),
       not_shared_lines_(1, kTroubleLoggedEvery),
       lost_lines_(1, kTroubleLoggedEvery),
-      process_(random_hex(random)) {}
+      process_(random_hex<8>(random)) {}
 
 // Of each account those that have a limit.
 std::vector<SharedBudgets::Figure> SharedBudgets::figures_of(
@@ -361,7 +353,7 @@ Task<bool> SharedBudgets::join() {
         co_return false;
     }
     std::vector<std::string> keys{std::string(kRoot)};
-    std::vector<std::string> words{random_hex(random_), std::move(run)};
+    std::vector<std::string> words{random_hex<8>(random_), std::move(run)};
     const Result<io::RedisReply> reply =
         co_await redis_.run(join_script(), std::move(keys), std::move(words), Instant::max());
     if (!reply.ok()) {

@@ -1,6 +1,7 @@
 #include "io/redis.h"
 
 #include "base/exception.h"
+#include "base/hash.h"
 #include "guard/backoff.h"
 #include "io/redis_metrics.h"
 #include "io/tls.h"
@@ -50,13 +51,7 @@ std::string sha1_hex(std::string_view text) {
     unsigned int size = 0;
     SLUICE_ASSERT(EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha1(), nullptr) ==
                   1);
-    static constexpr std::string_view kDigits = "0123456789abcdef";
-    std::string hex;
-    for (unsigned int i = 0; i < size; ++i) {
-        hex.push_back(kDigits[digest[i] >> 4U]);
-        hex.push_back(kDigits[digest[i] & 0xFU]);
-    }
-    return hex;
+    return to_hex(std::string_view(reinterpret_cast<const char*>(digest.data()), size));
 }
 
 }  // namespace

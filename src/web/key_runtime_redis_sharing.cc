@@ -1,11 +1,10 @@
 // How a replica tells Redis what it knows of keys, and hears what others know.
-#include "base/hash.h"
+#include "base/random_hex.h"
 #include "web/key_runtime_redis.h"
 #include "web/key_runtime_redis_parts.h"
 #include "web/key_scripts.h"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <utility>
 
@@ -17,12 +16,6 @@ namespace {
 constexpr std::size_t kKeysAtOnce = 500;
 // An epoch that ends while it is told is begun again so often.
 constexpr int kMaxTries = 4;
-
-std::string new_epoch(Random& random) {
-    std::array<std::byte, 8> bytes{};
-    random.fill(bytes);
-    return to_hex(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-}
 
 }  // namespace
 
@@ -65,7 +58,7 @@ Task<void> RedisKeyRuntime::share(Pool& pool) {
 
 Task<bool> RedisKeyRuntime::join(Pool& pool) {
     std::vector<std::string> keys{pool.root};
-    std::vector<std::string> words{"", new_epoch(random_), std::to_string(kKeptFor.count())};
+    std::vector<std::string> words{"", random_hex<8>(random_), std::to_string(kKeptFor.count())};
     const Result<io::RedisReply> reply =
         co_await redis_.run(join_keys_script(), std::move(keys), std::move(words), Instant::max());
     if (!is_done(pool, reply, pool.epoch)) {

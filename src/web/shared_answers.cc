@@ -1,12 +1,12 @@
 #include "web/shared_answers.h"
 
 #include "base/hash.h"
+#include "base/random_hex.h"
 #include "guard/backoff.h"
 #include "web/answer_codec.h"
 #include "web/metrics.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdint>
@@ -25,14 +25,19 @@ constexpr std::string_view kNoPurge = "0";
 constexpr std::size_t kLookElements = 5;
 
 // KEYS: entry, purge, lock, failure. ARGV: the stamp of the entry that is known, the token to take
-// the turn with (empty: only look), its time to live in ms.
+// the turn with (empty: only look), its time to live in ms, that of failures.
 // Gives: what became of the turn, the entry unless it is known, its time to live, the failure, the
-// purge.
+// purge. What no replica has written is not there, so that it keeps nobody from a search; a lock
+// that would stay for ever gets a time to live.
 const io::RedisScript& look_script() {
     static const io::RedisScript script(R"(
+local function text(...)
+  local value = redis.pcall(...)
+  return type(value) == 'string' and value or ''
+end
 local purge = redis.call('GET', KEYS[2]) or '0'
 local entry, left = false, 0
-local of, stamp = string.match(redis.call('GETRANGE', KEYS[1], 0, 79), '^(%x+):(%x+):')
+local of, stamp = string.match(text('GETRANGE', KEYS[1], 0, 79), '^(%x+):(%x+):')
 if of == purge and stamp ~= ARGV[1] then
   entry = redis.call('GET', KEYS[1])
   left = redis.call('PTTL', KEYS[1])
@@ -40,12 +45,17 @@ end
 if ARGV[2] == '' then
   return {'looked', entry, left, false, purge}
 end
-local failure = redis.call('GET', KEYS[4])
-if failure then
+local failure, lasts = text('GET', KEYS[4]), redis.call('PTTL', KEYS[4])
+if string.find(failure, '{"code":', 1, true) == 1 and lasts > 0 and lasts <= tonumber(ARGV[4]) then
   return {'failed', entry, left, failure, purge}
 end
-if redis.call('SET', KEYS[3], ARGV[2], 'NX', 'PX', ARGV[3]) then
+local holder = text('GET', KEYS[3])
+if #holder ~= #ARGV[2] or string.find(holder, '%X') then
+  redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
   return {'won', entry, left, false, purge}
+end
+if redis.call('PTTL', KEYS[3]) < 0 then
+  redis.call('PEXPIRE', KEYS[3], ARGV[3])
 end
 return {'held', entry, left, false, purge})");
     return script;
@@ -64,11 +74,9 @@ std::string entry_key(const Fingerprint& key) {
     return "sluice:answer:" + to_hex(key);
 }
 
-// 32 digits: as two of them lead an entry, look_script() reads what they take.
-std::string random_hex(Random& random) {
-    std::array<std::byte, 16> bytes{};
-    random.fill(bytes);
-    return to_hex(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+// Purges, stamps and tokens. As two of them lead an entry, look_script() reads what they take.
+std::string new_name(Random& random) {
+    return random_hex<16>(random);
 }
 
 // An entry is "purge:stamp:age:life:" and the answer. Age (of the answer when the entry was
@@ -162,7 +170,7 @@ Task<SharedAnswers::Kept> SharedAnswers::find(const Fingerprint& key, const Sear
                                               Instant deadline) {
     std::vector<std::string> keys{entry_key(key), std::string(kPurgeKey), SharedTurn::lock_key(key),
                                   SharedTurn::failure_key(key)};
-    std::vector<std::string> arguments{"", "", "0"};
+    std::vector<std::string> arguments{"", "", "0", "0"};
     const Result<io::RedisReply> reply =
         co_await redis_.run(look_script(), std::move(keys), std::move(arguments), deadline);
     if (!reply.ok()) {
@@ -177,10 +185,11 @@ Task<SharedAnswers::Kept> SharedAnswers::find(const Fingerprint& key, const Sear
 Task<SharedAnswers::Entrance> SharedAnswers::enter(const Fingerprint& key,
                                                    const SearchRequest& request, std::string known,
                                                    Millis ttl, Instant deadline) {
-    const std::string token = random_hex(random_);
+    const std::string token = new_name(random_);
     std::vector<std::string> keys{entry_key(key), std::string(kPurgeKey), SharedTurn::lock_key(key),
                                   SharedTurn::failure_key(key)};
-    std::vector<std::string> arguments{std::move(known), token, std::to_string(ttl.count())};
+    std::vector<std::string> arguments{std::move(known), token, std::to_string(ttl.count()),
+                                       std::to_string(SharedTurn::kFailureTtl.count())};
     const Result<io::RedisReply> reply =
         co_await redis_.run(look_script(), std::move(keys), std::move(arguments), deadline);
     Entrance entrance;
@@ -253,7 +262,7 @@ std::optional<SharedAnswers::Draft> SharedAnswers::draft(const SearchAnswer& ans
     if (draft.life <= Millis::zero()) {
         return std::nullopt;
     }
-    draft.entry = random_hex(random_) + ":" +
+    draft.entry = new_name(random_) + ":" +
                   std::to_string(std::chrono::duration_cast<Millis>(age).count()) + ":" +
                   std::to_string(draft.life.count()) + ":" + encode_answer(answer);
     if (draft.entry.size() > kMaxAnswerBytes) {
@@ -286,7 +295,7 @@ Duration SharedAnswers::pause(std::size_t looks) {
 }
 
 Task<bool> SharedAnswers::purge(Instant deadline) {
-    std::string purge = random_hex(random_);
+    std::string purge = new_name(random_);
     std::vector<std::string> words{"SET", std::string(kPurgeKey), purge};
     const Result<io::RedisReply> reply = co_await redis_.command(std::move(words), deadline);
     if (reply.ok()) {

@@ -1,6 +1,7 @@
 // What replicas share, with a real Redis: two SharedAnswers are two replicas.
 #include "web/shared_answers.h"
 
+#include "base/hash.h"
 #include "base/random.h"
 #include "io/redis.h"
 #include "obs/log.h"
@@ -20,6 +21,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace sluice::web {
 namespace {
@@ -183,6 +185,41 @@ TEST_F(SharedAnswersTest, AFailureKeepsOthersAwayForASecond) {
     const auto left = ask({"PTTL", SharedTurn::failure_key(key_)}).integer;
     EXPECT_LE(left, 1'000);
     ASSERT_TRUE(until([&] { return enter(*other_).result == Turn::kWon; }));
+}
+
+// What no replica has written, or would stay for ever, keeps nobody from a search for good.
+TEST_F(SharedAnswersTest, WhatIsNotOursBlocksNoSearch) {
+    const std::string lock = SharedTurn::lock_key(key_);
+    const std::string failed = SharedTurn::failure_key(key_);
+    const std::string ours = R"({"code":"timeout","blame":"provider","message":"slow"})";
+    const std::string entry = "sluice:answer:" + to_hex(key_);
+    const std::vector<std::vector<std::string>> strangers = {
+        {"SET", lock, "somebody's"},
+        {"SET", lock, "0123456789ABCDEF0123456789ABCDEG"},
+        {"RPUSH", lock, "x"},
+        {"SET", failed, "garbage"},
+        {"SET", failed, "garbage", "PX", "500"},
+        {"SET", failed, ours},
+        {"SET", failed, ours, "PX", "60000"},
+        {"HSET", failed, "a", "b"},
+        {"RPUSH", entry, "x"},
+    };
+    for (const std::vector<std::string>& words : strangers) {
+        ask({"FLUSHALL"});
+        ask(words);
+        SharedAnswers::Entrance won = enter(*one_);
+        ASSERT_EQ(won.result, Turn::kWon) << words[0] << " " << words.back();
+        EXPECT_EQ(enter(*other_).result, Turn::kHeld);
+        EXPECT_EQ(find(*other_).answer, nullptr);
+        publish(*one_, answer());
+        EXPECT_NE(find(*other_).answer, nullptr);
+        give_back(won);
+    }
+    // A lock that lost its time to live has a holder, who may have gone.
+    ask({"FLUSHALL"});
+    ask({"SET", lock, std::string(32, 'a')});
+    EXPECT_EQ(enter(*one_, 500ms).result, Turn::kHeld);
+    EXPECT_TRUE(until([&] { return enter(*one_, 500ms).result == Turn::kWon; }));
 }
 
 TEST_F(SharedAnswersTest, AFailureOfOnesOwnKeepsNobodyAway) {
