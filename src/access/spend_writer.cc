@@ -16,6 +16,11 @@ namespace {
 constexpr Millis kFailureLogInterval{60'000};
 constexpr std::uint64_t kEveryWrite = guard::WriteWaiters::kEveryWrite;
 
+Error cannot_write() {
+    return Error{Code::kUnavailable, Blame::kGateway,
+                 "what was spent can't be written down now; the log says why", kMaxReportWait};
+}
+
 }  // namespace
 
 SpendWriter::SpendWriter(Executor control, SpendStore& store, Clock& clock, const obs::Log& log,
@@ -108,6 +113,9 @@ Task<Status> SpendWriter::wait_for_exact() {
     if (listed_.empty() || is_closing_) {
         co_return Status();
     }
+    if (is_lost_ && writes_ > ended_) {
+        co_return cannot_write();  // it hangs, and has for as long as anybody waits for a write
+    }
     // Each write takes the accounts that waited longest, so by then all that are listed have had
     // theirs.
     const std::uint64_t write = writes_ + 1 + listed_.size() / kMaxAccountsPerWrite;
@@ -115,9 +123,7 @@ Task<Status> SpendWriter::wait_for_exact() {
     const Instant enough = clock_.now() + kMaxReportWait;
     const auto end = co_await waiting_for_exact_.wait(clock_, write, enough, Instant::max());
     if (end != guard::WriteEnd::kWritten) {
-        co_return Error{Code::kUnavailable, Blame::kGateway,
-                        "what was spent can't be written down now; the log says why",
-                        kMaxReportWait};
+        co_return cannot_write();
     }
     co_return Status();
 }

@@ -308,6 +308,18 @@ TEST(Budgets, AWaitThatIsCancelledCoversNothing) {
     EXPECT_FALSE(reservation.is_covered());
 }
 
+// A report from a store that hangs says so at once.
+TEST(Budgets, AHangingStoreIsNotReportedFrom) {
+    BudgetHarness h;
+    h.store.write_time = 60s;
+    EXPECT_TRUE(h.spend());
+    const Instant asked = h.clock.now();
+    const auto usage = h.run(h.budgets->usage({}));
+    ASSERT_FALSE(usage.ok());
+    EXPECT_EQ(usage.error().code, Code::kUnavailable);
+    EXPECT_EQ(h.clock.now(), asked);
+}
+
 // However many accounts are waited for at once, a write takes a bounded number of them, and each
 // call goes on with the write that its own accounts are in.
 TEST(Budgets, AWriteIsBoundedHoweverManyWait) {
