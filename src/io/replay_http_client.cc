@@ -1,10 +1,12 @@
 #include "io/replay_http_client.h"
 
+#include "guard/retry_after.h"
 #include "io/exchange_metrics.h"
 #include "io/transfer_errors.h"
 
 #include <chrono>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 namespace sluice::io {
@@ -25,6 +27,24 @@ Error no_recording(const ExchangeRequest& request, std::size_t of_upstream) {
                      std::to_string(of_upstream) + " recordings of " + request.upstream +
                      " ask something else)",
                  {}};
+}
+
+// A date to wait for was one of the day that the recording was made on: the time until then, by the
+// date of the answer itself.
+void count_wait_from_answer(ClientResponse& response) {
+    const std::string_view date = response.header("date");
+    const std::optional<WallTime> answered = guard::parse_http_date(date, WallTime{});
+    const std::string_view until = response.header("retry-after");
+    if (!answered || !guard::parse_http_date(until, *answered)) {
+        return;
+    }
+    const auto wait = guard::parse_retry_after(until, *answered);
+    for (auto& [name, value] : response.headers) {
+        if (name == "retry-after") {
+            value = std::to_string(std::chrono::ceil<std::chrono::seconds>(*wait).count());
+            return;
+        }
+    }
 }
 
 }  // namespace
@@ -77,6 +97,7 @@ Task<Result<ClientResponse>> ReplayHttpClient::send(ClientRequest request) {
         co_return exchange->outcome.error();
     }
     ClientResponse response = *exchange->outcome;
+    count_wait_from_answer(response);
     if (response.body.size() > request.max_response_bytes) {
         co_return Error{
             Code::kPayloadTooLarge,

@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace sluice::io {
 namespace {
@@ -71,6 +72,24 @@ class ReplayTest : public testing::Test {
     obs::Metrics metrics_;
     std::optional<ReplayHttpClient> client_;
 };
+
+// A date to wait for is as far away as it was; seconds, and what has no date of its own, stay.
+TEST_F(ReplayTest, ADateToWaitForIsAsFarAwayAsItWas) {
+    const std::vector<std::pair<std::string, std::string>> rows = {
+        {R"("Date: Mon, 01 Dec 2025 10:00:00 GMT","Retry-After: Mon, 01 Dec 2025 10:01:30 GMT")",
+         "90"},
+        {R"("Date: Mon, 01 Dec 2025 10:00:00 GMT","Retry-After: 7")", "7"},
+        {R"("Retry-After: Mon, 01 Dec 2025 10:01:30 GMT")", "Mon, 01 Dec 2025 10:01:30 GMT"},
+    };
+    for (const auto& [headers, expected] : rows) {
+        put("one.json",
+            R"({"sluice_recording":1,"provider":"serper","request":{"method":"POST","target":"/search","body":{"q":"a"}},"response":{"status":429,"headers":[)" +
+                headers + R"(],"body_text":""},"latency_ms":0})");
+        const auto answer = send(client(), request("a"));
+        ASSERT_TRUE(answer.ok());
+        EXPECT_EQ(answer->header("retry-after"), expected);
+    }
+}
 
 TEST_F(ReplayTest, ARequestIsAnsweredByTheRecordingOfTheSameWhateverItsKeyAndBaseUrl) {
     put_answer("1.json", "kiln", 201);
