@@ -57,6 +57,15 @@ struct Socket {
     int waiting = 0;  // the same bits, of the waits under way
 };
 
+// Whether any of the transfer's request went out, a proxy's CONNECT apart.
+bool was_sent(CURL* easy) {
+    curl_off_t ready_us = 0;
+    long sent_bytes = 0;
+    curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &ready_us);
+    curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &sent_bytes);
+    return ready_us > 0 && sent_bytes > 0;
+}
+
 }  // namespace
 
 struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
@@ -91,7 +100,7 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
     }
 
     void start(CURL* easy, Opening& opening) {
-        opening = {this, 0};
+        opening = {this, easy};
         curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, &Impl::on_open);
         curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, &opening);
         require(curl_multi_add_handle(multi, easy));
@@ -276,9 +285,13 @@ struct CurlLoop::Impl : std::enable_shared_from_this<Impl> {
         if (purpose != CURLSOCKTYPE_IPCXN) {
             return CURL_SOCKET_BAD;
         }
+        auto* opening = static_cast<Opening*>(data);
+        if (was_sent(opening->easy)) {
+            opening->is_second = true;
+            return CURL_SOCKET_BAD;
+        }
         const int fd = ::socket(address->family, address->socktype | SOCK_NONBLOCK | SOCK_CLOEXEC,
                                 address->protocol);
-        auto* opening = static_cast<Opening*>(data);
         if (fd < 0) {
             opening->error = errno;
             return CURL_SOCKET_BAD;

@@ -35,11 +35,16 @@ class CurlLoop {
 
     // What became of the sockets that a transfer asked for.
     struct Opening {
-        void* loop = nullptr;  // ours
-        int error = 0;         // the errno of the last one that could not be made; 0: all could
+        void* loop = nullptr;    // ours
+        void* easy = nullptr;    // ours
+        int error = 0;           // the errno of the last one that could not be made; 0: all could
+        bool is_second = false;  // one was refused: the request may have got there over another
     };
 
-    // Starts the transfer that `easy` describes. `opening` outlives it.
+    // Starts the transfer that `easy` describes. `opening` outlives it. Where an upstream closes a
+    // connection of before without an answer, libcurl would send the same request again over a new
+    // one, also one that is paid for and that the upstream may have carried out: the transfer fails
+    // instead.
     void start(void* easy, Opening& opening);
 
     // Takes out a transfer that has not ended; on_done is not called for it. An HTTP/1.1 connection

@@ -77,7 +77,7 @@ std::string describe(CURLcode code) {
     switch (code) {
         case CURLE_COULDNT_RESOLVE_PROXY:
         case CURLE_COULDNT_RESOLVE_HOST:
-            return "the name could not be resolved";
+            return "the name could not be resolved (check DNS and the configured address)";
         case CURLE_COULDNT_CONNECT:
             return "the connection was refused or could not be made";
         case CURLE_OPERATION_TIMEDOUT:
@@ -395,6 +395,9 @@ Error HttpTransfer::error_of(int code) const {
         error.message = "the answer is larger than " + std::to_string(max_body_bytes_) + " bytes";
     } else if (code == CURLE_URL_MALFORMAT) {
         error = refuse("the upstream's URL can't be read");
+    } else if (opening_.is_second) {
+        error.code = Code::kUpstreamFailed;
+        error.message = describe(CURLE_GOT_NOTHING);
     } else if (const int shortage = shortage_behind(code); shortage != 0) {
         error = transfer_short_of_resources(shortage);
     } else if (proxy_is_at_fault(code)) {

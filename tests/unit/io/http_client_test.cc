@@ -482,21 +482,35 @@ TEST_F(HttpClientTest, ReusesConnections) {
 }
 
 // Guards against a pooled connection that the upstream closed while it idled: the request goes out
-// again on a fresh one instead of failing.
+// on a fresh one instead of failing.
 TEST_F(HttpClientTest, RecoversFromAConnectionThatIdledAway) {
-    upstream_.on("/", Scripted::json("{}"));
+    upstream_.on("/", Scripted::raw("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"));
+    upstream_.on("/other", Scripted::json("{}"));
     ASSERT_TRUE(get(upstream_.url()).ok());
-    Scripted vanish = Scripted::doing(Act::kClose);
-    bool gone = false;
-    upstream_.set_responder([&gone, vanish](const test::RecordedRequest&) {
-        return std::exchange(gone, true) ? Scripted::json("{}") : vanish;
-    });
-    ClientRequest post = request(upstream_.url("/other"));
-    post.method = Method::kPost;
-    post.body = "{}";
-    const auto result = send(post);
+    run_until([this] { return upstream_.connections_open() == 0; });
+    const auto result = get(upstream_.url("/other"));
     ASSERT_TRUE(result.ok()) << result.error().message;
     EXPECT_FALSE(result->reused_connection);
+}
+
+// Guards against calls that are paid for twice: what went out over a pooled connection, and was
+// read, goes out once, although libcurl would send it again.
+TEST_F(HttpClientTest, SendsNothingTwice) {
+    upstream_.on("/", Scripted::json("{}"));
+    upstream_.on("/paid", Scripted::doing(Act::kClose));
+    for (const Method method : {Method::kPost, Method::kGet}) {
+        ASSERT_TRUE(get(upstream_.url()).ok());
+        upstream_.clear_requests();
+        ClientRequest paid = request(upstream_.url("/paid"));
+        paid.method = method;
+        paid.body = method == Method::kPost ? "{}" : "";
+        const auto result = send(paid);
+        ASSERT_FALSE(result.ok());
+        EXPECT_EQ(result.error().code, Code::kUpstreamFailed);
+        EXPECT_EQ(result.error().blame, Blame::kProvider);
+        EXPECT_EQ(upstream_.requests().size(), 1U);
+        EXPECT_TRUE(get(upstream_.url()).ok()) << "the next one has a connection of its own";
+    }
 }
 
 // Guards that a listener that accepts and hangs up is an error, not a hang.
