@@ -396,12 +396,15 @@ ChunkDecoder::State ChunkDecoder::take(char c, std::size_t max_body_bytes, std::
             if (remaining_ > max_body_bytes - std::min(max_body_bytes, body_bytes)) {
                 return State::kTooLarge;
             }
-            if (c == ';' || c == ' ' || c == '\t') {
-                step_ = Step::kExtension;
-                return State::kMore;
+            if (c == ' ' || c == '\t') {
+                step_ = Step::kBlanks;
+                return skip(Step::kSizeEnd);
             }
-            return expect('\r', Step::kSizeEnd);
+            return c == ';' ? expect(';', Step::kExtension) : expect('\r', Step::kSizeEnd);
         }
+        // RFC 9112 section 7.1.1 has them in front of an extension only.
+        case Step::kBlanks:
+            return c == ' ' || c == '\t' ? skip(Step::kSizeEnd) : expect(';', Step::kExtension);
         case Step::kExtension:
             return skip(Step::kSizeEnd);
         case Step::kSizeEnd:

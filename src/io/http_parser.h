@@ -74,6 +74,7 @@ class ChunkDecoder {
  private:
     enum class Step : std::uint8_t {
         kSize,
+        kBlanks,
         kExtension,
         kSizeEnd,
         kData,
