@@ -22,7 +22,6 @@ CommandOption describe(const CLI::Option& option) {
     CommandOption out;
     out.help = option.get_description();
     out.positional = option.get_positional();
-    out.required = option.get_required();
     if (out.positional) {
         out.names.push_back(option.get_name(true));
     }

@@ -17,7 +17,6 @@ struct CommandOption {
     std::vector<std::string> choices;  // values that are known; others may be right too
     std::string help;
     bool positional = false;
-    bool required = false;
 };
 
 struct CommandNode {

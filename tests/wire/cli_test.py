@@ -39,6 +39,8 @@ def test_help_teaches(args):
     (["serve", "--lisen", "127.0.0.1:9000"], "takes no option '--lisen'; did you mean '--listen'?"),
     (["serve", "--lisen=127.0.0.1:9000"], "takes no option '--lisen'; did you mean '--listen'?"),
     (["keys", "lst"], "`sluice keys` takes no 'lst'; did you mean 'list'?"),
+    (["completion", "zhs"], "expected one of bash, zsh, fish, found 'zhs'; did you mean 'zsh'?"),
+    (["usage", "--by", "tokne"], "expected one of provider, token, key, day, found 'tokne'; did you mean 'token'?"),
     (["cache", "clear"], "`sluice cache --help` lists"), (["doctor", "stray"], "`sluice doctor` takes no 'stray'"),
     (["check", "--replay", "/nowhere", "--record", "/nowhere"], "record.dir: can't be set together with replay.dir"),
     (["check", "--replay", "/nowhere", "--replay-faults", "/nowhere"], "replay.faults"),
@@ -168,6 +170,7 @@ def test_doctor(sluice, tmp_path):
     assert healthy.returncode == 0 and "running and ready" in healthy.stdout
     alive = sluice.command("doctor", "--alive")
     assert alive.returncode == 0 and alive.stdout == "alive\n"
+    assert json.loads(sluice.command("doctor", "--alive", "--json").stdout) == {"alive": True}
     nobody = run("doctor", "--alive", "--data-dir", tmp_path)
     assert nobody.returncode == 1 and "sluice serve" in nobody.stderr and not list(tmp_path.iterdir())
     os.chmod(tmp_path, 0o777)

@@ -100,6 +100,7 @@ def test_the_password_is_shown_nowhere(upstream, redis):
     examined = gateway.command("doctor", "--json", env={"GATEWAY_REDIS_URL": url})
     finding = next(row for row in json.loads(examined.stdout)["checks"] if row["name"] == "redis")
     assert finding["finding"] == "hint" and "login_refused" in finding["detail"]
+    assert "check user and password of redis.url" in finding["detail"]
     wrong = gateway.command("check", env={"GATEWAY_REDIS_URL": "redis://hidden-password@host:port"})
     assert wrong.returncode == 2 and "address 1" in wrong.stderr
     assert gateway.stop() == 0

@@ -86,6 +86,26 @@ void suggest(CLI::Option& option, const std::vector<std::string>& values) {
     option.check(CLI::Validator(list + "}"));
 }
 
+void restrict_to(CLI::Option& option, const std::vector<std::string>& values) {
+    std::string set;
+    std::string list;
+    for (const std::string& value : values) {
+        set += (set.empty() ? "{" : ",") + value;
+        list += (list.empty() ? "" : ", ") + value;
+    }
+    const auto judge = [values, list](const std::string& given) {
+        if (std::ranges::find(values, given) != values.end()) {
+            return std::string();
+        }
+        std::string mistake = "expected one of " + list + ", found '" + given + "'";
+        if (const auto guess = nearest(given, {values.begin(), values.end()})) {
+            mistake += "; did you mean '" + std::string(*guess) + "'?";
+        }
+        return mistake;
+    };
+    option.check(judge, set + "}");
+}
+
 ConfigSources ConfigOptions::sources() const {
     ConfigSources sources;
     if (!config_file.empty()) {

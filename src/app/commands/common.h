@@ -45,6 +45,8 @@ std::shared_ptr<bool> add_json_flag(CLI::App& command);
 
 // Values that the help shows and shells complete; whether others are right is not checked here.
 void suggest(CLI::Option& option, const std::vector<std::string>& values);
+// The same, and no others are taken.
+void restrict_to(CLI::Option& option, const std::vector<std::string>& values);
 
 // Loads the configuration; prints every error to stderr and returns nothing when there are any.
 std::optional<LoadedConfig> load_or_explain(const ConfigOptions& options,

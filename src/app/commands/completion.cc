@@ -16,9 +16,8 @@ void add_completion(CLI::App& app, std::function<int()>& chosen) {
     CLI::App* command =
         app.add_subcommand("completion", "print the script by which a shell completes sluice");
     const auto shell = std::make_shared<std::string>();
-    command->add_option("shell", *shell, "bash, zsh or fish")
-        ->required()
-        ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+    restrict_to(*command->add_option("shell", *shell, "bash, zsh or fish")->required(),
+                {"bash", "zsh", "fish"});
     command->footer(
         "Examples:\n  source <(sluice completion bash)\n"
         "  sluice completion zsh > \"${fpath[1]}/_sluice\"\n"

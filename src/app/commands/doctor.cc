@@ -24,10 +24,13 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sluice::app {
@@ -233,6 +236,20 @@ std::optional<std::string> harmful_policy(std::string_view memory) {
     return policy;
 }
 
+// What to look at, by the word for what is wrong (docs/replicas.md); empty where it says enough.
+std::string redis_fix(std::string_view reason) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kFixes = {{
+        {"connect_failed", "check host and port of redis.url, and that a Redis runs there"},
+        {"tls_failed", "check who signed its certificate, and for which name"},
+        {"login_refused", "check user and password of redis.url"},
+        {"database_refused", "check the number after the last / of redis.url"},
+        {"not_serving", "it loads its data, or is a replica that takes no writes"},
+        {"timed_out", "it did not answer within redis.timeout_s"},
+    }};
+    const auto found = std::ranges::find(kFixes, reason, [](const auto& fix) { return fix.first; });
+    return found == kFixes.end() ? std::string() : "; " + std::string(found->second);
+}
+
 // What the gateway that runs with the data directory says of its Redis, which may be set where it
 // was started and not here. Nothing: no gateway answers, or it has none.
 std::optional<Check> redis_of_gateway(const std::string& data_dir) {
@@ -259,7 +276,8 @@ std::optional<Check> redis_of_gateway(const std::string& data_dir) {
     const auto is_required = redis->find("required");
     const bool required = is_required && is_required->as_boolean().value_or(false);
     return Check{"redis", required ? Finding::kBad : Finding::kHint,
-                 server + ", which it can't use: " + std::string(redis->string_at("reason"))};
+                 server + ", which it can't use: " + std::string(redis->string_at("reason")) +
+                     redis_fix(redis->string_at("reason"))};
 }
 
 // Of a list, those that take writes: one of them is used, and replicas that lose sight of it for a
@@ -306,7 +324,7 @@ Check check_redis(const Config& config) {
     const Result<std::string> answered = loop.run(try_redis(redis));
     if (!answered.ok()) {
         return {"redis", config.redis.required ? Finding::kBad : Finding::kHint,
-                answered.error().message};
+                answered.error().message + redis_fix(redis.view().reason)};
     }
     if (const auto policy = harmful_policy(*answered)) {
         return {"redis", Finding::kHint,
@@ -401,7 +419,7 @@ int doctor(const ConfigOptions& options, bool as_json) {
 }
 
 // For whoever watches a container: asks the gateway that uses the data directory, and nothing else.
-int alive(const ConfigOptions& options) {
+int alive(const ConfigOptions& options, bool as_json) {
     ServerCall call;
     call.socket_path = admin_socket_path(data_dir_of(options, SystemEnvironment()));
     call.target = "/healthz";
@@ -411,8 +429,13 @@ int alive(const ConfigOptions& options) {
         print_error(answer.error().message);
         return 1;
     }
-    print(answer->status == 200 ? "alive\n" : "not alive\n");
-    return answer->status == 200 ? 0 : 1;
+    const bool is_alive = answer->status == 200;
+    if (as_json) {
+        print(is_alive ? "{\"alive\":true}\n" : "{\"alive\":false}\n");
+    } else {
+        print(is_alive ? "alive\n" : "not alive\n");
+    }
+    return is_alive ? 0 : 1;
 }
 
 }  // namespace
@@ -426,7 +449,7 @@ void add_doctor(CLI::App& app, std::function<int()>& chosen) {
     const auto as_json = add_json_flag(*command);
     command->callback([&chosen, options, only_alive, as_json] {
         chosen = [options, only_alive, as_json] {
-            return *only_alive ? alive(*options) : doctor(*options, *as_json);
+            return *only_alive ? alive(*options, *as_json) : doctor(*options, *as_json);
         };
     });
 }

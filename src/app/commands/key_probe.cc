@@ -58,6 +58,8 @@ namespace {
 
 // Longer than a gateway makes anybody wait for a trial: what takes longer is another refusal.
 constexpr Millis kLongestWait{60'000};
+// Of one key: others may try keys meanwhile, and take the turn that it waits for.
+constexpr int kMostWaits = 10;
 
 // How long a refusal for too many trials asks to wait.
 std::optional<Millis> wait_before_next(const Result<ServerAnswer>& answer) {
@@ -75,10 +77,10 @@ std::optional<Millis> wait_before_next(const Result<ServerAnswer>& answer) {
 }
 
 Result<ServerAnswer> try_in_turn(KeysApi& api, const std::string& id, const std::string& progress) {
-    while (true) {
+    for (int waits_left = kMostWaits;; --waits_left) {
         Result<ServerAnswer> answer = try_key(api, id);
         const auto wait = wait_before_next(answer);
-        if (!wait) {
+        if (!wait || waits_left == 0) {
             return answer;
         }
         const auto seconds = std::chrono::ceil<std::chrono::seconds>(*wait).count();

@@ -187,9 +187,9 @@ void add_usage(CLI::App& app, std::function<int()>& chosen) {
     CLI::App* command = app.add_subcommand("usage", "what was spent, by provider, token or key");
     const auto config = add_config_options(*command);
     const auto options = std::make_shared<UsageOptions>();
-    command->add_option("--by", options->by, "provider, token, key or day")
-        ->check(CLI::IsMember({"provider", "token", "key", "day"}))
-        ->capture_default_str();
+    restrict_to(*command->add_option("--by", options->by, "provider, token, key or day")
+                     ->capture_default_str(),
+                {"provider", "token", "key", "day"});
     command->add_option("--since", options->since, "the first day (UTC); default: 30 days ago");
     command->add_option("--until", options->until, "the last day; default: today");
     command->add_option("--provider", options->provider, "with --by day: this one only");
