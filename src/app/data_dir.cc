@@ -52,6 +52,10 @@ std::string tokens_path(const std::string& data_dir) {
     return data_dir + "/access.db";
 }
 
+std::string pages_path(const std::string& data_dir) {
+    return data_dir + "/pages.db";
+}
+
 std::string usage_path(const std::string& data_dir) {
     return data_dir + "/usage.db";
 }

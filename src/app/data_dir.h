@@ -20,9 +20,10 @@ enum class StoreUse : std::uint8_t {
 // when there is none, kUnavailable when it can't be made or is no directory.
 Status use_data_dir(const std::string& data_dir, StoreUse use);
 
-// Where its tokens are, and where it is written down what was spent.
+// Where its tokens are, where it is written down what was spent, and where its pages are.
 std::string tokens_path(const std::string& data_dir);
 std::string usage_path(const std::string& data_dir);
+std::string pages_path(const std::string& data_dir);
 
 // Errors as SqliteConnection::open() and open_to_read() have them.
 Result<io::SqliteConnection> open_store(const std::string& path, io::SqliteSchema schema,

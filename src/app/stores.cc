@@ -6,6 +6,8 @@
 #include "access/sqlite_token_store.h"
 #include "app/key_file.h"
 #include "app/replica_name.h"
+#include "titles/postgres_page_store.h"
+#include "titles/sqlite_page_store.h"
 #include "web/postgres_key_store.h"
 #include "web/sqlite_key_store.h"
 
@@ -15,6 +17,8 @@
 namespace sluice::app {
 
 namespace {
+
+constexpr Millis kPatienceWithImports{5'000};
 
 // What the system trusts: libpq looks for a file of the user's otherwise.
 constexpr const char* kSystemRoots = "/etc/ssl/certs/ca-certificates.crt";
@@ -31,6 +35,10 @@ std::string root_certificate(const Config& config) {
 }  // namespace
 
 bool has_shared_tokens(const Config& config) {
+    return config.database.postgres.enabled();
+}
+
+bool has_shared_pages(const Config& config) {
     return config.database.postgres.enabled();
 }
 
@@ -103,6 +111,25 @@ Status Stores::open_spending(StoreUse use) {
     usage_reports_ =
         std::make_unique<io::SqliteStore>("usage_reports", std::move(reports), metrics_);
     spending_ = std::make_unique<access::SqliteSpendStore>(*usage_file_, *usage_reports_);
+    return {};
+}
+
+Status Stores::open_pages(StoreUse use) {
+    if (has_shared_pages(config_)) {
+        tables_.push_back({titles::postgres_page_schema(), use});
+        pages_ = std::make_unique<titles::PostgresPageStore>(*database_, clock_);
+        return {};
+    }
+    const std::string path = pages_path(config_.data_dir);
+    // An import's batch may take a while, and other processes' changes wait for it.
+    io::SqliteOptions patient;
+    patient.busy_timeout = kPatienceWithImports;
+    TRY(auto connection, open_store(path, titles::page_schema(), use, patient));
+    page_file_ = std::make_unique<io::SqliteStore>("pages", std::move(connection), metrics_);
+    // A connection of its own, so that nobody who reads waits for an import.
+    TRY(auto reads, open_store(path, titles::page_schema(), use));
+    page_reads_ = std::make_unique<io::SqliteStore>("pages_reads", std::move(reads), metrics_);
+    pages_ = std::make_unique<titles::SqlitePageStore>(*page_file_, *page_reads_, clock_);
     return {};
 }
 

@@ -1,4 +1,4 @@
-// The stores of one configuration: where keys, tokens and spending are kept. Whether that is a file
+// The stores of one configuration: where keys, tokens, spending and pages are kept. Whether that is a file
 // of the data directory or a PostgreSQL that replicas share (database.url) is decided here and
 // nowhere else.
 #pragma once
@@ -17,6 +17,7 @@
 #include "io/sqlite_store.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
+#include "titles/page_store.h"
 #include "web/key_store.h"
 
 #include <functional>
@@ -25,10 +26,11 @@
 
 namespace sluice::app {
 
-// Whether keys (and spending with them) and tokens of that configuration are in a PostgreSQL. While
+// Whether keys (and spending with them), tokens and pages of that configuration are in a PostgreSQL. While
 // recordings are played keys and spending are in files all the same, since neither is real then.
 bool has_shared_keys(const Config& config);
 bool has_shared_tokens(const Config& config);
+bool has_shared_pages(const Config& config);
 
 // Belongs to the thread of its executor, but for what says otherwise.
 class Stores {
@@ -45,11 +47,13 @@ class Stores {
     Status open_tokens(StoreUse use);
     Status open_keys(StoreUse use);
     Status open_spending(StoreUse use);
+    Status open_pages(StoreUse use);
 
     // Each after its open_...().
     access::TokenStore& tokens() { return *tokens_; }
     web::KeyStore& keys() { return *keys_; }
     access::SpendStore& spending() { return *spending_; }
+    titles::PageStore& pages() { return *pages_; }
 
     // Called on the executor when somebody may have changed tokens or keys, as far as the store
     // tells. Before start().
@@ -90,6 +94,9 @@ class Stores {
     std::unique_ptr<access::TokenStore> tokens_;
     std::unique_ptr<access::SpendStore> spending_;
     std::unique_ptr<web::KeyStore> keys_;
+    std::unique_ptr<io::SqliteStore> page_file_;
+    std::unique_ptr<io::SqliteStore> page_reads_;
+    std::unique_ptr<titles::PageStore> pages_;
 };
 
 }  // namespace sluice::app

@@ -9,7 +9,6 @@
 #include "app/key_file.h"
 #include "app/listeners.h"
 #include "app/stores.h"
-#include "app/page_file.h"
 #include "app/version.h"
 #include "base/exception.h"
 #include "io/egress.h"
@@ -27,7 +26,6 @@
 #include "surface/all.h"
 #include "titles/compute_threads.h"
 #include "titles/search.h"
-#include "titles/sqlite_page_store.h"
 #include "web/key_admin.h"
 #include "web/key_runtime_memory.h"
 #include "web/key_runtime_redis.h"
@@ -73,10 +71,6 @@ Error unusable(std::string_view setting, const Error& reason) {
 
 std::string admin_socket_path(const std::string& data_dir) {
     return data_dir + "/sluice.sock";
-}
-
-std::string pages_path(const std::string& data_dir) {
-    return data_dir + "/pages.db";
 }
 
 std::string search_budget_path(const Config& config) {
@@ -156,7 +150,7 @@ struct Gateway::Parts {
     }
 
     Status open_stores();
-    Status open_pages();
+    Status open_search_budget();
     Status open_redis();
     void open_keys();
     Status choose_upstreams();
@@ -219,9 +213,6 @@ struct Gateway::Parts {
     access::TokenTable tokens;
     std::unique_ptr<access::TokenWatch> token_watch;
     std::unique_ptr<access::Access> access;
-    std::unique_ptr<io::SqliteStore> pages_file;
-    std::unique_ptr<io::SqliteStore> pages_reads;
-    std::unique_ptr<titles::SqlitePageStore> pages;
     titles::ComputeThreads pin_threads{"pins", kPinThreads,
                                        titles::ComputeThreads::Priority::kUsual};
     std::unique_ptr<io::SqliteStore> search_budget_file;
@@ -279,7 +270,8 @@ Status Gateway::Parts::open_stores() {
     TRY_STATUS(stores.open_keys(StoreUse::kMake));
     token_watch =
         std::make_unique<access::TokenWatch>(stores.tokens(), tokens, clock, log, metrics);
-    TRY_STATUS(open_pages());
+    TRY_STATUS(stores.open_pages(StoreUse::kMake));
+    TRY_STATUS(open_search_budget());
     if (const auto path = exposed_secrets_file(config)) {
         log.warn("secrets_key_open_to_others", {{"path", *path}, {"mend", "chmod 600"}});
     }
@@ -289,14 +281,7 @@ Status Gateway::Parts::open_stores() {
     return {};
 }
 
-Status Gateway::Parts::open_pages() {
-    const std::string path = pages_path(config.data_dir);
-    TRY(auto changes, io::SqliteConnection::open(path, titles::page_schema(), page_file_options()));
-    pages_file = std::make_unique<io::SqliteStore>("pages", std::move(changes), metrics);
-    // A connection of its own, so that nobody who reads waits for an import.
-    TRY(auto reads, io::SqliteConnection::open(path, titles::page_schema()));
-    pages_reads = std::make_unique<io::SqliteStore>("pages_reads", std::move(reads), metrics);
-    pages = std::make_unique<titles::SqlitePageStore>(*pages_file, *pages_reads, clock);
+Status Gateway::Parts::open_search_budget() {
     TRY(auto budget,
         io::SqliteConnection::open(search_budget_path(config), titles::budget_schema()));
     search_budget_file =
@@ -396,12 +381,12 @@ void Gateway::Parts::build_services() {
                                                   clock, std::string(kVersion));
     keys_door = std::make_unique<surface::KeysDoor>(*key_admin, *access, clock);
     usage_door = std::make_unique<surface::UsageDoor>(*budgets, *access, clock);
-    page_admin_door = std::make_unique<surface::PageAdminDoor>(*pages, pin_threads, *access);
+    page_admin_door = std::make_unique<surface::PageAdminDoor>(stores.pages(), pin_threads, *access);
     title_search =
         std::make_unique<titles::TitleSearch>(control.get_executor(), config.titles, *access,
-                                              *pages, *search_budget, clock, random, log, metrics);
+                                              stores.pages(), *search_budget, clock, random, log, metrics);
     page_search_door = std::make_unique<surface::PageSearchDoor>(*title_search, *access);
-    pages_door = std::make_unique<surface::PagesDoor>(*title_search, *pages, *access, clock, random,
+    pages_door = std::make_unique<surface::PagesDoor>(*title_search, stores.pages(), *access, clock, random,
                                                       metrics);
     std::optional<surface::TitleDoors> title_doors;
     if (config.titles.enabled) {

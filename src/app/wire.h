@@ -76,8 +76,6 @@ class Gateway {
 
 // Where the admin socket of a data directory is.
 std::string admin_socket_path(const std::string& data_dir);
-// Where its pages are.
-std::string pages_path(const std::string& data_dir);
 
 // Whether others than its owner may put files of theirs in place of its own.
 bool is_writable_by_others(const std::string& data_dir);

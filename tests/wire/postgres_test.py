@@ -115,6 +115,19 @@ def test_tokens_are_shared_by_replicas_and_commands(url, start):
         until(lambda: gateway.post("/v1/search", {"query": "with a token that was revoked"}, headers).status == 401)
 
 
+def test_pages_are_shared_by_replicas_and_commands(url, start):
+    one, other = start(url), start(url)
+    added = one.post("/v1/pages", {"title": "Kubernetes deployment checklist", "body": "# Steps"})
+    assert added.status == 201, added.body
+    assert other.get("/p/kubernetes-deployment-checklist").status == 200
+    done = other.command("pages", "add", "Migration plan", "--json")
+    assert done.returncode == 0, done.stderr
+    for replica in (one, other):
+        assert [hit["title"] for hit in replica.get("/v1/pages/search?q=migartion").json()["results"]] == ["Migration plan"]
+    assert call(other.address, "DELETE", f"/v1/pages/{added.json()['id']}").status == 204
+    assert one.get("/v1/pages/search?q=kubernetes").json()["results"] == []
+
+
 def test_commands_reach_the_database_where_no_gateway_runs(url):
     with tempfile.TemporaryDirectory() as folder:
         def command(*args, stdin=""):

@@ -373,8 +373,10 @@ std::vector<Check> examine(const ConfigOptions& options, const Environment& envi
         if (!has_shared_keys(config) || checks.back().finding == Finding::kGood) {
             checks.push_back(check_keys(config, environment));
         }
-        checks.push_back(
-            check_store("page store", pages_path(config.data_dir), titles::page_schema()));
+        if (!has_shared_pages(config)) {
+            checks.push_back(
+                check_store("page store", pages_path(config.data_dir), titles::page_schema()));
+        }
         checks.push_back(check_gateway(config.data_dir));
     }
     checks.push_back(check_redis(config));

@@ -5,7 +5,7 @@
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
 #include "app/commands/pages_command.h"
-#include "app/page_file.h"
+#include "app/page_session.h"
 #include "app/secret_input.h"
 #include "app/terminal_text.h"
 #include "base/rfc3339.h"
@@ -75,7 +75,7 @@ struct AddOptions {
     std::optional<std::int64_t> id = {};
 };
 
-int add(PageFile& file, const AddOptions& options, bool as_json) {
+int add(PageSession& file, const AddOptions& options, bool as_json) {
     titles::NewPage page;
     page.id = options.id;
     page.title = options.title;
@@ -105,13 +105,13 @@ struct UpdateOptions {
     std::optional<std::string> lifecycle = {};
 };
 
-int patch(PageFile& file, std::int64_t id, PagePatch change, const std::string& done,
+int patch(PageSession& file, std::int64_t id, PagePatch change, const std::string& done,
           bool as_json) {
     const auto record = file.run(file.pages().patch(id, std::move(change)));
     return record.ok() ? show_record(done, *record, as_json) : fail(record.error());
 }
 
-int update(PageFile& file, std::int64_t id, const UpdateOptions& options, bool as_json) {
+int update(PageSession& file, std::int64_t id, const UpdateOptions& options, bool as_json) {
     PagePatch change;
     change.title = options.title;
     change.slug = options.slug;
@@ -137,7 +137,7 @@ int update(PageFile& file, std::int64_t id, const UpdateOptions& options, bool a
     return patch(file, id, std::move(change), "updated", as_json);
 }
 
-int claim(PageFile& file, std::int64_t id, bool with_pin, bool as_json) {
+int claim(PageSession& file, std::int64_t id, bool with_pin, bool as_json) {
     PagePatch change;
     change.is_claimed = true;
     if (with_pin) {
@@ -159,19 +159,19 @@ int claim(PageFile& file, std::int64_t id, bool with_pin, bool as_json) {
     return patch(file, id, std::move(change), "claimed", as_json);
 }
 
-int release(PageFile& file, std::int64_t id, bool as_json) {
+int release(PageSession& file, std::int64_t id, bool as_json) {
     PagePatch change;
     change.is_claimed = false;
     return patch(file, id, std::move(change), "released", as_json);
 }
 
-int archive(PageFile& file, std::int64_t id, bool as_json) {
+int archive(PageSession& file, std::int64_t id, bool as_json) {
     PagePatch change;
     change.lifecycle = titles::Lifecycle::kArchived;
     return patch(file, id, std::move(change), "archived", as_json);
 }
 
-int remove(PageFile& file, std::int64_t id, bool as_json) {
+int remove(PageSession& file, std::int64_t id, bool as_json) {
     const Status removed = file.run(file.pages().remove(id));
     if (!removed.ok()) {
         return fail(removed.error());
@@ -185,7 +185,7 @@ int remove(PageFile& file, std::int64_t id, bool as_json) {
     return 0;
 }
 
-int show(PageFile& file, std::int64_t id, bool as_json) {
+int show(PageSession& file, std::int64_t id, bool as_json) {
     const auto page = file.run(file.pages().text(id));
     if (!page.ok()) {
         return fail(page.error());
@@ -219,7 +219,7 @@ struct ListOptions {
     bool all = false;
 };
 
-int list(PageFile& file, const ListOptions& options, bool as_json) {
+int list(PageSession& file, const ListOptions& options, bool as_json) {
     titles::PageQuery query;
     query.limit = options.limit;
     query.offset = options.offset;
@@ -279,7 +279,7 @@ void add_add_command(CLI::App& pages, std::function<int()>& chosen) {
     command->callback([&chosen, config, options, as_json] {
         chosen = [=] {
             return with_pages(*config, StoreUse::kMake,
-                              [&](PageFile& file) { return add(file, *options, *as_json); });
+                              [&](PageSession& file) { return add(file, *options, *as_json); });
         };
     });
 }
@@ -301,7 +301,7 @@ void add_list_command(CLI::App& pages, std::function<int()>& chosen) {
     command->callback([&chosen, config, options, as_json] {
         chosen = [=] {
             return with_pages(*config, StoreUse::kRead,
-                              [&](PageFile& file) { return list(file, *options, *as_json); });
+                              [&](PageSession& file) { return list(file, *options, *as_json); });
         };
     });
 }
@@ -323,7 +323,7 @@ void add_update_command(CLI::App& pages, std::function<int()>& chosen) {
     command->footer("Example: sluice pages update 7 --title \"C++ build flags, again\"");
     command->callback([&chosen, config, options, id, as_json] {
         chosen = [=] {
-            return with_pages(*config, StoreUse::kChange, [&](PageFile& file) {
+            return with_pages(*config, StoreUse::kChange, [&](PageSession& file) {
                 return update(file, *id, *options, *as_json);
             });
         };
@@ -342,14 +342,14 @@ void add_claim_command(CLI::App& pages, std::function<int()>& chosen) {
     command->footer("Example: sluice pages claim 7 --pin < pin.txt");
     command->callback([&chosen, config, id, with_pin, as_json] {
         chosen = [=] {
-            return with_pages(*config, StoreUse::kChange, [&](PageFile& file) {
+            return with_pages(*config, StoreUse::kChange, [&](PageSession& file) {
                 return claim(file, *id, *with_pin, *as_json);
             });
         };
     });
 }
 
-using OnPage = std::function<int(PageFile&, std::int64_t id, bool as_json)>;
+using OnPage = std::function<int(PageSession&, std::int64_t id, bool as_json)>;
 
 void add_page_command(CLI::App& pages, std::function<int()>& chosen, const std::string& name,
                       const std::string& help, StoreUse use, const OnPage& work) {
@@ -360,7 +360,7 @@ void add_page_command(CLI::App& pages, std::function<int()>& chosen, const std::
     command->callback([&chosen, config, id, as_json, use, work] {
         chosen = [=] {
             return with_pages(*config, use,
-                              [&](PageFile& file) { return work(file, *id, *as_json); });
+                              [&](PageSession& file) { return work(file, *id, *as_json); });
         };
     });
 }
@@ -374,13 +374,13 @@ std::shared_ptr<std::int64_t> add_page_id(CLI::App& command) {
 }
 
 int with_pages(const ConfigOptions& options, StoreUse use,
-               const std::function<int(PageFile&)>& work) {
+               const std::function<int(PageSession&)>& work) {
     const SystemEnvironment environment;
     const auto loaded = load_or_explain(options, environment);
     if (!loaded) {
         return 2;
     }
-    const auto file = PageFile::open(loaded->config.data_dir, use);
+    const auto file = PageSession::open(loaded->config, environment, use);
     if (!file.ok()) {
         print_error(file.error().message);
         return 1;

@@ -66,7 +66,7 @@ std::string explain(const ImportReport& report, OnBadPage on_bad) {
                   "with --keep-going");
 }
 
-ImportReport run(PageFile& file, PageSource& source, OnBadPage on_bad) {
+ImportReport run(PageSession& file, PageSource& source, OnBadPage on_bad) {
     const SystemClock clock;
     const Interruption interruption;
     ProgressLine line(clock);
@@ -92,7 +92,7 @@ ImportReport run(PageFile& file, PageSource& source, OnBadPage on_bad) {
     return import_pages(source, on_bad, write, hooks);
 }
 
-int import(PageFile& file, const std::string& path, OnBadPage on_bad, bool as_json) {
+int import(PageSession& file, const std::string& path, OnBadPage on_bad, bool as_json) {
     const auto source = open_page_source(path);
     if (!source.ok()) {
         print_error(source.error().message);
@@ -140,7 +140,7 @@ void add_pages_import(CLI::App& pages, std::function<int()>& chosen) {
         "  zcat pages.ndjson.gz | sluice pages import -");
     command->callback([&chosen, config, path, keep_going, as_json] {
         chosen = [=] {
-            return with_pages(*config, StoreUse::kMake, [&](PageFile& file) {
+            return with_pages(*config, StoreUse::kMake, [&](PageSession& file) {
                 return import(file, *path, *keep_going ? OnBadPage::kSkip : OnBadPage::kStop,
                               *as_json);
             });
