@@ -1,6 +1,6 @@
-// The stores of one configuration: where keys, tokens, spending and pages are kept. Whether that is a file
-// of the data directory or a PostgreSQL that replicas share (database.url) is decided here and
-// nowhere else.
+// The stores of one configuration: where keys, tokens, spending and pages are kept. Whether that is
+// a file of the data directory or a PostgreSQL that replicas share (database.url) is decided here
+// and nowhere else.
 #pragma once
 
 #include "access/spend_store.h"
@@ -26,8 +26,9 @@
 
 namespace sluice::app {
 
-// Whether keys (and spending with them), tokens and pages of that configuration are in a PostgreSQL. While
-// recordings are played keys and spending are in files all the same, since neither is real then.
+// Whether keys (and spending with them), tokens and pages of that configuration are in a
+// PostgreSQL. While recordings are played keys and spending are in files all the same, since
+// neither is real then.
 bool has_shared_keys(const Config& config);
 bool has_shared_tokens(const Config& config);
 bool has_shared_pages(const Config& config);

@@ -8,6 +8,7 @@
 #include "app/data_dir_lock.h"
 #include "app/key_file.h"
 #include "app/listeners.h"
+#include "app/lost_databases.h"
 #include "app/stores.h"
 #include "app/version.h"
 #include "base/exception.h"
@@ -87,46 +88,10 @@ bool is_writable_by_others(const std::string& data_dir) {
 
 namespace {
 
-// A database that SQLite would make anew: not there, or empty with nothing in the log beside it.
-bool is_blank(const std::string& database) {
-    namespace fs = std::filesystem;
-    const auto has_bytes = [](const std::string& path) {
-        std::error_code error;
-        const auto size = fs::file_size(path, error);
-        return !error && size > 0;
-    };
-    return !has_bytes(database) && !has_bytes(database + "-wal");
-}
-
-// Every start makes all of them, and commands may make any but the spending before the first one:
-// what is blank beside that was lost.
-void tell_of_new_databases(const std::string& data_dir, const obs::Log& log) {
-    const auto tell = [&log](const std::string& path, std::string_view unknown) {
-        log.warn("database_new", {{"path", path},
-                                  {"unknown", unknown},
-                                  {"mend", "if it was lost, stop and restore it from a backup"}});
-    };
-    const bool knows_tokens = !is_blank(tokens_path(data_dir));
-    const bool knows_keys = !is_blank(keys_path(data_dir));
-    const bool knows_usage = !is_blank(usage_path(data_dir));
-    if (knows_usage && !knows_tokens) {
-        tell(tokens_path(data_dir), "tokens: those that were given out are refused");
-    }
-    if (knows_usage && !knows_keys) {
-        tell(keys_path(data_dir), "keys that were added by command");
-    }
-    if (knows_usage && is_blank(pages_path(data_dir))) {
-        tell(pages_path(data_dir), "pages, where some were published");
-    }
-    if (!knows_usage && knows_tokens && knows_keys) {
-        tell(usage_path(data_dir), "what was spent: every budget begins at nothing");
-    }
-}
-
-}  // namespace
-
 // Hashing a PIN takes 64 MiB and most of a second's tenth of a core.
 constexpr std::size_t kPinThreads = 2;
+
+}  // namespace
 
 // Members are in dependency order: each may use what stands above it.
 struct Gateway::Parts {
@@ -381,13 +346,14 @@ void Gateway::Parts::build_services() {
                                                   clock, std::string(kVersion));
     keys_door = std::make_unique<surface::KeysDoor>(*key_admin, *access, clock);
     usage_door = std::make_unique<surface::UsageDoor>(*budgets, *access, clock);
-    page_admin_door = std::make_unique<surface::PageAdminDoor>(stores.pages(), pin_threads, *access);
-    title_search =
-        std::make_unique<titles::TitleSearch>(control.get_executor(), config.titles, *access,
-                                              stores.pages(), *search_budget, clock, random, log, metrics);
+    page_admin_door =
+        std::make_unique<surface::PageAdminDoor>(stores.pages(), pin_threads, *access);
+    title_search = std::make_unique<titles::TitleSearch>(control.get_executor(), config.titles,
+                                                         *access, stores.pages(), *search_budget,
+                                                         clock, random, log, metrics);
     page_search_door = std::make_unique<surface::PageSearchDoor>(*title_search, *access);
-    pages_door = std::make_unique<surface::PagesDoor>(*title_search, stores.pages(), *access, clock, random,
-                                                      metrics);
+    pages_door = std::make_unique<surface::PagesDoor>(*title_search, stores.pages(), *access, clock,
+                                                      random, metrics);
     std::optional<surface::TitleDoors> title_doors;
     if (config.titles.enabled) {
         title_doors.emplace(surface::TitleDoors{*page_search_door, *pages_door});

@@ -14,7 +14,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "docs/search.md", "docs/operate.md", "docs/egress.md", "docs/title-search.md", "docs/record-and-replay.md", "docs/policy-tests.md",
          "docs/titles.md"]
 # Shown for people, and covered elsewhere: they build, or run for minutes.
-LONG = re.compile(r"^(\w+=\S+ )*(\./run|\./test|bench/web|bench/cluster|bench/titles)\b")
+LONG = re.compile(r"^(\w+=\S+ )*(\./run|\./test|bench/web|bench/cluster|bench/titles|bench/pages)\b")
 # What tests/wire/package_test.py does: build the package, and read the Dockerfile as the image.
 PACKAGED = re.compile(r"^(cpack|docker) ")
 
@@ -53,7 +53,7 @@ def test_command(sluice, token_id, key_id, page_id, page, line):
             assert (ROOT / path).is_file()
         return
     if LONG.match(line):
-        script = re.search(r"(\./run|\./test|bench/web|bench/cluster|bench/titles)", line)[1]
+        script = re.search(r"(\./run|\./test|bench/web|bench/cluster|bench/titles|bench/pages)", line)[1]
         assert os.access(ROOT / script, os.X_OK)
         return
     line = line.replace("127.0.0.1:8080", f"127.0.0.1:{sluice.port}").replace("revoke ID", f"revoke {token_id}")

@@ -120,7 +120,7 @@ def test_pages_are_shared_by_replicas_and_commands(url, start):
     added = one.post("/v1/pages", {"title": "Kubernetes deployment checklist", "body": "# Steps"})
     assert added.status == 201, added.body
     assert other.get("/p/kubernetes-deployment-checklist").status == 200
-    done = other.command("pages", "add", "Migration plan", "--json")
+    done = other.command("pages", "add", "Migration plan", "--json", env=variables(url))
     assert done.returncode == 0, done.stderr
     for replica in (one, other):
         assert [hit["title"] for hit in replica.get("/v1/pages/search?q=migartion").json()["results"]] == ["Migration plan"]
@@ -150,7 +150,7 @@ def test_replicas_that_start_at_once_make_the_tables_once(postgres, url, start):
         gateways = list(pool.map(lambda _: start(url, keys=True), range(3)))
     assert len({tuple(sorted(key_ids(gateway))) for gateway in gateways}) == 1
     assert len(key_ids(gateways[0])) == 3, "keys of the environment are taken once"
-    assert postgres.sql("SELECT store FROM sluice_schema ORDER BY 1", url).split("\n") == ["access", "keys", "spending"]
+    assert postgres.sql("SELECT store FROM sluice_schema ORDER BY 1", url).split("\n") == ["access", "keys", "pages", "spending"]
 
 
 def test_another_secrets_key_is_refused_and_so_is_none(url, start):

@@ -104,7 +104,7 @@ def test_good_target(sluice, query):
 
 
 @pytest.mark.parametrize("method, target, headers, status, code", [
-    ("GET", "/", {}, 404, "not_found"), ("GET", "/v1/search/", {}, 404, "not_found"), ("GET", "/v1/Search?q=a", {}, 404, "not_found"),
+    ("GET", "/nowhere", {}, 404, "not_found"), ("GET", "/v1/search/", {}, 404, "not_found"), ("GET", "/v1/Search?q=a", {}, 404, "not_found"),
     ("GET", "/v1%2Fsearch?q=a", {}, 404, "not_found"), ("PUT", "/v1/search", {}, 405, "method_not_allowed"),
     ("DELETE", "/v1/search", {}, 405, "method_not_allowed"), ("POST", "/healthz", {}, 405, "method_not_allowed"),
     ("BREW", "/v1/search", {}, 405, "method_not_allowed"), ("GET", "/v1/search?q=a", {"Accept": "text/html"}, 406, "not_acceptable"),

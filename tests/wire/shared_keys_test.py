@@ -176,6 +176,7 @@ def test_a_redis_that_goes_away_stops_nobody(upstream, redis, start, what):
     redis.start() if what == "killed" else redis.send_signal(signal.SIGCONT)
     for gateway in gateways:
         until(lambda: gateway.get("/v1/status").json()["redis"]["state"] == "up")
+        until(lambda: '"event":"keys_shared_again"' in gateway.output())
     before = picks(gateways, "alone")
     upstream.forget()
     assert searches(gateways, 400) == {200: 400}

@@ -328,7 +328,7 @@ def counts_over_all_windows(gateway, window):
 # ---- what is found ---------------------------------------------------------------------------------
 
 def test_the_forty_queries(tmp_path):
-    with Sluice(data_dir=tmp_path, env={"SEARCH_LIMIT_MINUTE": "1000", "SEARCH_LIMIT_HOUR": "1000"}) as gateway:
+    with Sluice(data_dir=tmp_path, env={"SEARCH_LIMIT_MINUTE": "1000", "SLUICE__TITLES__API_LIMIT_MINUTE": "1000"}) as gateway:
         fill(gateway)
         for case in EXPECTED:
             answer = Client(gateway).get("/v1/pages/search?q=" + urllib.parse.quote_plus(case["query"]))

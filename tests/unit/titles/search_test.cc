@@ -47,6 +47,7 @@ class CountingPageStore final : public PageStore {
     }
     Task<Status> remove(std::int64_t id) override { return store_.remove(id); }
     Task<Result<PageRecord>> get(std::int64_t id) override { return store_.get(id); }
+    Task<Result<PageText>> text(std::int64_t id) override { return store_.text(id); }
     Task<Result<PageText>> text(std::string slug) override { return store_.text(std::move(slug)); }
     Task<Result<std::string>> pin_hash(std::int64_t id) override { return store_.pin_hash(id); }
     Task<Result<PageList>> list(PageQuery query) override { return store_.list(query); }
