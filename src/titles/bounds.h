@@ -50,6 +50,7 @@ inline constexpr double kBoundSlack = 1e-7;
 
 // Which of the query's unique words, in the order of TitleForms::unique, a title has.
 using SharedWords = std::uint32_t;
+inline constexpr std::size_t kMostSharedWords = 32;
 
 // One query. Thread-safe once it is built; `query` is read by the constructor only.
 class QueryBounds {

@@ -27,10 +27,12 @@ constexpr std::array kSchema = {
     )sql"},
 };
 
-// So many at a time, so that whoever comes by does not wait for what a flood left.
+// So many at a time, so that whoever comes by does not wait for what a flood left; more than one
+// search can add.
+constexpr std::int64_t kSweptAtOnce = 1'000;
 constexpr std::string_view kSweep =
     "DELETE FROM search_window WHERE (bucket, window_start) IN"
-    " (SELECT bucket, window_start FROM search_window WHERE window_end < ?1 LIMIT 20000)";
+    " (SELECT bucket, window_start FROM search_window WHERE window_end < ?1 LIMIT 1000)";
 
 constexpr std::array kWindows = {BudgetWindow::kMinute, BudgetWindow::kHour};
 
@@ -79,6 +81,9 @@ Result<BudgetVerdict> spend_in_transaction(SqliteConnection& db, const Places& p
             WindowState{place.limit, count.value_or(place.limit), until(place.end_s, now)};
         if (!count) {
             verdict.refused = window;
+            for (std::size_t earlier = 0; earlier < i; ++earlier) {
+                verdict.windows[earlier]->count -= 1;  // as the rollback leaves it
+            }
             return verdict;  // the transaction rolls back
         }
     }
@@ -121,18 +126,21 @@ Task<Result<BudgetVerdict>> SearchBudget::spend(BudgetKind kind, std::string cli
         places[i] = {budget_bucket(kind, window, client), start, start + length, limits.most[i]};
     }
     const bool sweeps = is_sweep_due(now);
-    auto work = [places = std::move(places), now, now_s, sweeps](SqliteConnection& db) {
+    auto work = [this, places = std::move(places), now, now_s, sweeps](SqliteConnection& db) {
         Result<BudgetVerdict> verdict = spend_in_transaction(db, places, now);
         if (sweeps) {
             // Outside the transaction of the search, whose answer does not depend on it.
-            (void)db.change(kSweep, {now_s - std::chrono::seconds(kKeptFor).count()});
+            const auto swept = db.change(kSweep, {now_s - std::chrono::seconds(kKeptFor).count()});
+            if (swept.ok() && *swept == kSweptAtOnce) {
+                swept_at_.store(kNever);  // the next search goes on
+            }
         }
         return verdict;
     };
     co_return co_await file_.run(std::move(work));
 }
 
-// Once in each minute of the clock.
+// Once in each minute of the clock, unless there is more.
 bool SearchBudget::is_sweep_due(WallTime now) {
     const std::int64_t minute = floor_div(seconds_since_epoch(now), 60);
     return swept_at_.exchange(minute) != minute;

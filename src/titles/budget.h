@@ -58,9 +58,9 @@ io::SqliteSchema budget_schema();
 // Thread-safe; outlives its calls.
 class SearchBudget {
  public:
-    // How long rows stay after their window ended, and how often those are deleted at most.
+    // How long rows stay after their window ended. Those are deleted once a minute, a few at a
+    // time.
     static constexpr std::chrono::hours kKeptFor{1};
-    static constexpr std::chrono::minutes kSweepEvery{1};
 
     // References outlive it. `file` was opened with budget_schema().
     SearchBudget(io::SqliteStore& file, const Clock& clock);
@@ -75,7 +75,8 @@ class SearchBudget {
 
     io::SqliteStore& file_;
     const Clock& clock_;
-    std::atomic<std::int64_t> swept_at_{0};  // minutes since the epoch
+    static constexpr std::int64_t kNever = -1;
+    std::atomic<std::int64_t> swept_at_{kNever};  // minutes since the epoch
 };
 
 }  // namespace sluice::titles

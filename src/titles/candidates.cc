@@ -51,6 +51,11 @@ Task<Built> build(std::shared_ptr<const Snapshot> before, CandidateSet changes) 
     co_return std::make_shared<const Snapshot>(revision, std::move(corpus));
 }
 
+Task<void> drop(std::shared_ptr<const Snapshot> old) {
+    old.reset();
+    co_return;
+}
+
 }  // namespace
 
 Snapshot::Snapshot(std::int64_t revision, std::shared_ptr<const Corpus> corpus)
@@ -96,7 +101,7 @@ Task<Built> Candidates::current(Instant deadline) {
 
 Task<Built> Candidates::refresh(std::int64_t revision, std::shared_ptr<guard::Stake> stake) {
     const guard::Stake::Hold hold(stake.get());
-    const std::shared_ptr<const Snapshot> before = snapshot_;
+    std::shared_ptr<const Snapshot> before = snapshot_;
     // A file that was put in place of another may count from anywhere.
     const bool is_later = before && before->revision() < revision;
     CO_TRY(auto changes, co_await pages_.candidates(is_later ? before->revision() : 0));
@@ -104,12 +109,16 @@ Task<Built> Candidates::refresh(std::int64_t revision, std::shared_ptr<guard::St
     SLUICE_ASSERT(builder);
     Task<Built> task = build(is_later ? before : nullptr, std::move(changes));
     CO_TRY(snapshot_, co_await run_on(builder->executor(), std::move(task)));
+    size_.store(snapshot_->corpus().size(), std::memory_order_relaxed);
+    // To take a corpus apart takes as long as an event loop may not be held up.
+    Task<void> dropped = drop(std::move(before));
+    co_await run_on(builder->executor(), std::move(dropped));
     co_return snapshot_;
 }
 
 Task<void> Candidates::stop() {
-    flights_.cancel_all();
     tasks_.close();
+    flights_.cancel_all();
     co_await tasks_.join();
 }
 

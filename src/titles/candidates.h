@@ -11,6 +11,7 @@
 #include "titles/corpus.h"
 #include "titles/page_store.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -57,7 +58,8 @@ class Candidates {
     // Waits for what is under way. Before the destructor.
     Task<void> stop();
 
-    std::size_t size() const { return snapshot_ ? snapshot_->corpus().size() : 0; }
+    // Any thread.
+    std::size_t size() const { return size_.load(std::memory_order_relaxed); }
 
  private:
     Task<Result<std::shared_ptr<const Snapshot>>> refresh(std::int64_t revision,
@@ -68,6 +70,7 @@ class Candidates {
     guard::SingleFlight<int, std::shared_ptr<const Snapshot>> flights_;
     ComputeThreads builder_{"pages", 1};
     std::shared_ptr<const Snapshot> snapshot_;
+    std::atomic<std::size_t> size_{0};
 };
 
 }  // namespace sluice::titles

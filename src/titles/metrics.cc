@@ -6,7 +6,7 @@ const obs::MetricSpec kSearches = {
     obs::MetricType::kCounter,
     "sluice_titles_searches_total",
     "Searches of titles, by who asked (page, api) and how they ended: rejected, limited, "
-    "unavailable, busy, failed, found.",
+    "unavailable, busy, failed, found, left (the caller was gone).",
     {"kind", "outcome"},
 };
 

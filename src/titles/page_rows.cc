@@ -2,6 +2,7 @@
 
 #include "titles/slug.h"
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -102,7 +103,8 @@ Result<PageChange> change_of(const PageRecord& before, std::string_view body,
     change.has_new_slug = after.slug != before.slug;
     const bool is_new_version =
         change.has_new_body || after.title != before.title || after.lifecycle != before.lifecycle;
-    after.version = version.value_or(before.version + (is_new_version ? 1 : 0));
+    const std::int64_t least = before.version + (is_new_version ? 1 : 0);
+    after.version = std::max(version.value_or(least), least);
     change.differs = is_new_version || change.has_new_slug || after.author != before.author ||
                      after.is_claimed != before.is_claimed || after.version != before.version;
     if (change.differs) {

@@ -44,7 +44,8 @@ struct PageChange {
     std::optional<std::string> pin_hash = {};  // what becomes of it; nothing: it stays
 };
 // What `patch` makes of a page whose body is `body` (asked for only where the patch has one).
-// `version`: the one it gets; nothing: it rises with title, lifecycle and body. kInvalidRequest: a
+// The version rises with title, lifecycle and body, and never falls: who knows id and version knows
+// the title. `version`: the least that it gets. kInvalidRequest: a
 // PIN for what nobody claims afterwards.
 Result<PageChange> change_of(const PageRecord& before, std::string_view body,
                              const PagePatch& patch, std::optional<std::int64_t> version,

@@ -49,7 +49,8 @@ constexpr std::array kSteps = {
         );
         CREATE TABLE sluice_removed_page (
             id BIGINT PRIMARY KEY,
-            changed BIGINT NOT NULL
+            changed BIGINT NOT NULL,
+            last_version BIGINT NOT NULL
         );
         CREATE INDEX sluice_removed_page_changed ON sluice_removed_page (changed);
         CREATE TABLE sluice_page_revision (
@@ -77,8 +78,9 @@ constexpr std::array kSteps = {
             UPDATE sluice_page_revision SET revision = revision + 1, pages = pages + more,
                 candidates = candidates + found RETURNING revision INTO seen;
             IF TG_OP = 'DELETE' THEN
-                INSERT INTO sluice_removed_page VALUES (OLD.id, seen)
-                    ON CONFLICT (id) DO UPDATE SET changed = excluded.changed;
+                INSERT INTO sluice_removed_page VALUES (OLD.id, seen, OLD.current_version)
+                    ON CONFLICT (id) DO UPDATE SET changed = excluded.changed,
+                        last_version = excluded.last_version;
                 RETURN OLD;
             END IF;
             NEW.changed := seen;
@@ -212,6 +214,14 @@ Task<Result<PageRecord>> insert_page(PostgresSession& db, NewPage page, WallTime
         if (other) {
             co_return slug_is_taken(record.slug);
         }
+    }
+    if (page.id) {
+        PostgresValues before{*page.id};
+        CO_TRY(const PostgresRows last,
+               co_await db.query("SELECT coalesce(max(last_version), 0) FROM sluice_removed_page"
+                                 " WHERE id = $1",
+                                 std::move(before)));
+        record.version = std::max(record.version, last.integer(0, 0) + 1);
     }
     CO_TRY(record.id, co_await take_id(db, page.id));
     PostgresValues values{record.id,
@@ -420,8 +430,8 @@ Task<Result<std::int64_t>> read_revision(PostgresSession& db) {
     co_return rows.integer(0, 0);
 }
 
-// Of one statement's result, so that it stays within what a connection takes.
-constexpr std::size_t kRowsAtOnce = 20'000;
+// Of one statement's result, which the control loop reads in one go.
+constexpr std::size_t kRowsAtOnce = 500;
 constexpr std::string_view kCandidates =
     "SELECT id, current_version, title, slug, author, updated_at,"
     " CASE WHEN lifecycle = 'active' AND claimed = 0 THEN 1 ELSE 0 END"
@@ -446,6 +456,23 @@ void add_candidates(const PostgresRows& rows, bool is_whole, CandidateSet& set) 
     }
 }
 
+Task<Status> read_gone(PostgresSession& db, std::int64_t since, std::vector<std::int64_t>& gone) {
+    std::int64_t last = 0;
+    for (std::size_t got = kRowsAtOnce; got == kRowsAtOnce;) {
+        PostgresValues values{since, last, kRowsAtOnce};
+        CO_TRY(const PostgresRows rows,
+               co_await db.query("SELECT id FROM sluice_removed_page WHERE changed > $1 AND id > $2"
+                                 " ORDER BY id LIMIT $3",
+                                 std::move(values)));
+        for (std::size_t row = 0; row < rows.size(); ++row) {
+            gone.push_back(rows.integer(row, 0));
+        }
+        got = rows.size();
+        last = got > 0 ? gone.back() : last;
+    }
+    co_return Status();
+}
+
 Task<Result<CandidateSet>> read_candidates(PostgresSession& db, std::int64_t since) {
     // One snapshot: a revision with another one's pages would hide a change.
     CO_TRY_STATUS(co_await db.begin_snapshot());
@@ -460,13 +487,7 @@ Task<Result<CandidateSet>> read_candidates(PostgresSession& db, std::int64_t sin
         last = got > 0 ? rows.integer(got - 1, 0) : last;
     }
     if (since > 0) {
-        PostgresValues values{since};
-        CO_TRY(const PostgresRows gone,
-               co_await db.query("SELECT id FROM sluice_removed_page WHERE changed > $1",
-                                 std::move(values)));
-        for (std::size_t row = 0; row < gone.size(); ++row) {
-            set.gone.push_back(gone.integer(row, 0));
-        }
+        CO_TRY_STATUS(co_await read_gone(db, since, set.gone));
     }
     CO_TRY_STATUS(co_await db.commit());
     co_return set;

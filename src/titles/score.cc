@@ -50,7 +50,8 @@ class WRatio {
 class SharedWordsInOrder {
  public:
     SharedWordsInOrder(const TokenIndex& tokens, const std::vector<std::string_view>& words) {
-        for (std::size_t i = 0; i < words.size(); ++i) {
+        // Words past the bits of SharedWords are left out: there are no bounds for such a query.
+        for (std::size_t i = 0; i < std::min<std::size_t>(words.size(), kMostSharedWords); ++i) {
             const auto titles = tokens.titles_with(words[i]);
             if (!titles.empty()) {
                 rest_.push_back({titles, SharedWords{1} << i});

@@ -51,7 +51,8 @@ void show(const Snapshot& snapshot, const Ranking& ranking, TitleAnswer& answer)
 constexpr std::array kKinds = {BudgetKind::kPage, BudgetKind::kApi};
 constexpr std::array kOutcomes = {TitleOutcome::kRejected,    TitleOutcome::kLimited,
                                   TitleOutcome::kUnavailable, TitleOutcome::kBusy,
-                                  TitleOutcome::kFailed,      TitleOutcome::kFound};
+                                  TitleOutcome::kFailed,      TitleOutcome::kFound,
+                                  TitleOutcome::kLeft};
 
 std::string_view name_of(BudgetKind kind) {
     return kind == BudgetKind::kPage ? "page" : "api";
@@ -82,19 +83,25 @@ struct Counters {
     obs::Histogram scoring;
 };
 
-// Null when it was stopped, and when it broke.
-Task<RankingPtr> score_here(const TitleScorer& scorer, std::shared_ptr<const Corpus> corpus,
-                            QueryText match, ScoreLimits limits, std::stop_token stop,
-                            const obs::Log& log) {
+// Of a step that could not be taken.
+TitleOutcome outcome_of(const Error& error) {
+    return error.code == Code::kCancelled ? TitleOutcome::kLeft : TitleOutcome::kUnavailable;
+}
+
+// kCancelled when it was stopped, kInternal when it broke.
+Task<Result<RankingPtr>> score_here(const TitleScorer& scorer, std::shared_ptr<const Corpus> corpus,
+                                    QueryText match, ScoreLimits limits, std::stop_token stop,
+                                    const obs::Log& log) {
     try {
         std::optional<Ranking> ranking = scorer(*corpus, match, limits, stop);
         if (ranking) {
             co_return std::make_shared<const Ranking>(*std::move(ranking));
         }
+        co_return Error{Code::kCancelled, Blame::kCaller, "the caller left", std::nullopt};
     } catch (...) {
         log.error("scoring_failed", {{"exception", exception_type(std::current_exception())}});
     }
-    co_return nullptr;
+    co_return Error{Code::kInternal, Blame::kGateway, "titles could not be scored", std::nullopt};
 }
 
 }  // namespace
@@ -113,6 +120,8 @@ std::string_view to_string(TitleOutcome outcome) {
             return "failed";
         case TitleOutcome::kFound:
             return "found";
+        case TitleOutcome::kLeft:
+            return "left";
     }
     SLUICE_ASSERT(false && "a TitleOutcome outside its enumeration");
 }
@@ -144,8 +153,8 @@ struct TitleSearch::Parts {
     }
 
     Task<TitleAnswer> find(TitleQuery query, std::string client, BudgetKind kind);
-    Task<RankingPtr> score(const ComputeThreads::Slot& slot, const Snapshot& snapshot,
-                           const TitleQuery& query, const TitlesConfig& settings);
+    Task<Result<RankingPtr>> score(const ComputeThreads::Slot& slot, const Snapshot& snapshot,
+                                   const TitleQuery& query, const TitlesConfig& settings);
     void tell(const TitleAnswer& answer, BudgetKind kind, std::string_view client, Instant started);
 
     const Executor control;
@@ -202,7 +211,7 @@ Task<TitleAnswer> TitleSearch::Parts::find(TitleQuery query, std::string client,
     auto verdict = co_await budget.spend(
         kind, client, kind == BudgetKind::kPage ? settings->limits : settings->api_limits);
     if (!verdict.ok()) {
-        end_as(TitleOutcome::kUnavailable, kSoon);
+        end_as(outcome_of(verdict.error()), kSoon);
         co_return answer;
     }
     answer.budget = *verdict;
@@ -215,7 +224,7 @@ Task<TitleAnswer> TitleSearch::Parts::find(TitleQuery query, std::string client,
     // 5. The pages as they are now.
     const auto snapshot = co_await candidates.current(started + kPatience);
     if (!snapshot.ok()) {
-        end_as(TitleOutcome::kUnavailable, kSoon);
+        end_as(outcome_of(snapshot.error()), kSoon);
         co_return answer;
     }
 
@@ -238,12 +247,14 @@ Task<TitleAnswer> TitleSearch::Parts::find(TitleQuery query, std::string client,
     }
 
     // 9. The thread is given back whatever happens here.
-    RankingPtr ranking = co_await score(*slot, **snapshot, answer.query, *settings);
+    const auto scores = co_await score(*slot, **snapshot, answer.query, *settings);
     slot.reset();
-    if (!ranking) {
-        end_as(TitleOutcome::kFailed);
+    if (!scores.ok()) {
+        end_as(scores.error().code == Code::kCancelled ? TitleOutcome::kLeft
+                                                       : TitleOutcome::kFailed);
         co_return answer;
     }
+    RankingPtr ranking = *scores;
 
     // 10. For this one, and for the next one who asks.
     show(**snapshot, *ranking, answer);
@@ -252,13 +263,14 @@ Task<TitleAnswer> TitleSearch::Parts::find(TitleQuery query, std::string client,
     co_return answer;
 }
 
-Task<RankingPtr> TitleSearch::Parts::score(const ComputeThreads::Slot& slot,
-                                           const Snapshot& snapshot, const TitleQuery& query,
-                                           const TitlesConfig& settings) {
+Task<Result<RankingPtr>> TitleSearch::Parts::score(const ComputeThreads::Slot& slot,
+                                                   const Snapshot& snapshot,
+                                                   const TitleQuery& query,
+                                                   const TitlesConfig& settings) {
     const Instant began = clock.now();
     std::stop_source stop;
-    std::optional<RankingPtr> ranking;
-    Task<RankingPtr> work =
+    std::optional<Result<RankingPtr>> ranking;
+    Task<Result<RankingPtr>> work =
         score_here(scorer, snapshot.shared_corpus(), query.match,
                    {settings.score_cutoff, settings.result_limit}, stop.get_token(), log);
     co_await run_on(slot.executor(), store_result(std::move(work), ranking),

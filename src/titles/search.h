@@ -37,6 +37,7 @@ enum class TitleOutcome : std::uint8_t {
     kBusy,         // every scoring thread is taken; the budget is spent
     kFailed,       // scoring broke; the budget is spent
     kFound,        // maybe nothing
+    kLeft,         // the caller is gone; nobody gets this
 };
 std::string_view to_string(TitleOutcome outcome);
 

@@ -51,7 +51,8 @@ constexpr std::array kSchema = {
         ) STRICT;
         CREATE TABLE removed_page (
             id INTEGER PRIMARY KEY,
-            changed INTEGER NOT NULL
+            changed INTEGER NOT NULL,
+            last_version INTEGER NOT NULL
         ) STRICT;
         CREATE INDEX removed_page_changed ON removed_page (changed);
         CREATE TABLE page_revision (
@@ -77,7 +78,7 @@ constexpr std::array kSchema = {
             UPDATE page_revision SET revision = revision + 1, pages = pages - 1,
                 candidates = candidates - (old.lifecycle = 'active' AND old.claimed = 0);
             INSERT OR REPLACE INTO removed_page
-                VALUES (old.id, (SELECT revision FROM page_revision));
+                VALUES (old.id, (SELECT revision FROM page_revision), old.current_version);
         END;
     )sql"},
 };
@@ -179,6 +180,12 @@ Result<PageRecord> insert_page(SqliteConnection& db, const NewPage& page, WallTi
         if (other) {
             return slug_is_taken(record.slug);
         }
+    }
+    if (page.id) {
+        TRY(const std::int64_t last,
+            db.integer("SELECT coalesce(max(last_version), 0) FROM removed_page WHERE id = ?1",
+                       {*page.id}));
+        record.version = std::max(record.version, last + 1);
     }
     TRY(record.id,
         db.integer("INSERT INTO page (id, title, slug, author, lifecycle, claimed, current_version,"

@@ -57,6 +57,8 @@ std::optional<Error> error_of(const titles::TitleAnswer& answer) {
         case TitleOutcome::kBusy:
             return Error{Code::kOverloaded, Blame::kGateway,
                          "as many titles are searched as titles.concurrency allows", wait};
+        case TitleOutcome::kLeft:
+            return Error{Code::kCancelled, Blame::kCaller, "the caller left", {}};
         case TitleOutcome::kFailed:
             break;
     }

@@ -94,6 +94,7 @@ TEST_F(SearchBudgetTest, AFullHourGivesTheMinuteBack) {
     }
     const BudgetVerdict full = spend(budget).value();
     EXPECT_EQ(full.refused, BudgetWindow::kHour);
+    EXPECT_EQ(full.windows[0]->count, 5) << "as the rollback leaves it";
     EXPECT_EQ(count(BudgetWindow::kMinute), 5);
     EXPECT_EQ(count(BudgetWindow::kHour), 5);
     limits.most = {5, 5};
@@ -181,6 +182,24 @@ TEST_F(SearchBudgetTest, OldWindowsAreForgottenOnceAMinute) {
     clock.set_wall(clock.wall_now() + 1h);
     EXPECT_TRUE(spend(budget, "203.0.113.3").ok());
     EXPECT_EQ(rows(), 4) << "its hour, too, and another minute";
+}
+
+// However many clients there were, each search sweeps some of what they left.
+TEST_F(SearchBudgetTest, WhatAFloodLeftGoesWithTheSearchesAfterIt) {
+    SearchBudget& budget = open();
+    EXPECT_TRUE(spend(budget).ok());
+    {
+        auto db = io::SqliteConnection::open(path, budget_schema()).value();
+        ASSERT_TRUE(
+            db.execute("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT"
+                       " 2500) INSERT INTO search_window SELECT 'old' || i, 0, 60, 1 FROM n")
+                .ok());
+    }
+    clock.set_wall(clock.wall_now() + 60s);
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_TRUE(spend(budget).ok());
+    }
+    EXPECT_EQ(rows(), 3);
 }
 
 // What is counted outlives the process.

@@ -151,6 +151,29 @@ TYPED_TEST_P(PageStoreConformance, TheVersionFollowsWhatReadersSee) {
               5);
 }
 
+// Who knows an id and a version knows the title: no version is one's a second time.
+TYPED_TEST_P(PageStoreConformance, NoVersionHasTwoTitles) {
+    NewPage page = this->page("Alpha beta");
+    page.id = 1;
+    page.version = 3;
+    EXPECT_EQ(this->add(page).version, 3);
+    const auto import = [&](const char* title) {
+        NewPage next = page;
+        next.title = title;
+        const auto done = this->backend_.run(this->backend_.store().import({next}));
+        EXPECT_TRUE(done.ok()) << done.error().message;
+        return this->backend_.run(this->backend_.store().get(1)).value().version;
+    };
+    EXPECT_EQ(import("Zebra crossing"), 4);
+    EXPECT_EQ(import("Zebra crossing"), 4);
+    EXPECT_EQ(import("Alpha beta"), 5);
+    this->remove(1);
+    EXPECT_EQ(import("Zebra crossing"), 6);
+    this->remove(1);
+    page.version = {};
+    EXPECT_EQ(import("Alpha beta"), 7);
+}
+
 // A change of a page is a change of the revision, and what changed can be read without the rest.
 TYPED_TEST_P(PageStoreConformance, CandidatesAreReadSinceARevision) {
     const std::int64_t empty = this->revision();
@@ -299,7 +322,8 @@ TYPED_TEST_P(PageStoreConformance, KeepsThePin) {
 
 REGISTER_TYPED_TEST_SUITE_P(PageStoreConformance, KeepsEveryField,
                             RefusesWhatIsTakenOrOutOfItsLimits, PagesOfOneTitleGetNumberedSlugs,
-                            TheVersionFollowsWhatReadersSee, CandidatesAreReadSinceARevision,
+                            TheVersionFollowsWhatReadersSee, NoVersionHasTwoTitles,
+                            CandidatesAreReadSinceARevision,
                             ARemovedPageStaysAwayUntilItIsAddedAgain, ListsInOrderAndCounts,
                             ImportsAllOrNone, KeepsThePin);
 

@@ -7,6 +7,7 @@
 #include "support/manual_clock.h"
 #include "support/run_io.h"
 #include "support/temp_dir.h"
+#include "titles/metrics.h"
 #include "titles/sqlite_page_store.h"
 
 #include <boost/asio/bind_cancellation_slot.hpp>
@@ -359,6 +360,8 @@ TEST_F(TitleSearchTest, WhoeverLeavesGivesTheThreadBack) {
         loop.run();
         EXPECT_TRUE(was_stopped.exchange(false));
     }
+    EXPECT_EQ(metrics.counter(kSearches, {"page", "left"}).value(), 50);
+    EXPECT_EQ(metrics.counter(kSearches, {"page", "failed"}).value(), 0);
     before_scoring = nullptr;
     EXPECT_EQ(ask("deployment").outcome, TitleOutcome::kFound);
 }
