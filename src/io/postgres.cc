@@ -266,7 +266,8 @@ PostgresClient::WorkerPtr PostgresClient::add_worker(bool is_lead) {
     const auto worker = std::make_shared<Worker>();
     worker->connection = std::make_shared<PostgresConnection>(executor_, options_, clock_, tasks_);
     worker->is_lead = is_lead;
-    workers_.push_back(worker);
+    // Work goes to the first that is idle: the lead, so that helpers can go.
+    workers_.insert(worker->is_lead ? workers_.begin() : workers_.end(), worker);
     return worker;
 }
 

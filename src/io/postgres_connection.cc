@@ -346,6 +346,7 @@ bool PostgresConnection::take(pg_result* result, PostgresRows& rows) {
         case PGRES_SINGLE_TUPLE:
         case PGRES_TUPLES_OK:
         case PGRES_COMMAND_OK:
+        case PGRES_EMPTY_QUERY:  // of a heartbeat
             break;
         case PGRES_FATAL_ERROR:
             if (ends_connection(result)) {

@@ -27,6 +27,14 @@ std::string secrets_note(const Config& config, const BackupManifest& manifest) {
                : "keep " + config.secrets.key + " too: without it the provider keys are lost\n";
 }
 
+// What is not in the archive, since it is not in the data directory.
+std::string database_note(const Config& config) {
+    return config.database.postgres.enabled() ? "keys, tokens, spending and pages are in the "
+                                                "PostgreSQL of database.url: back that "
+                                                "up too, with pg_dump\n"
+                                              : "";
+}
+
 int backup(const ConfigOptions& options, const std::string& file, bool as_json) {
     const SystemEnvironment environment;
     const auto loaded = load_or_explain(options, environment);
@@ -47,7 +55,7 @@ int backup(const ConfigOptions& options, const std::string& file, bool as_json) 
     for (const BackupFile& kept : manifest->files) {
         text += "  " + kept.name + "  " + std::to_string(kept.bytes) + " bytes\n";
     }
-    print(text + secrets_note(loaded->config, *manifest));
+    print(text + secrets_note(loaded->config, *manifest) + database_note(loaded->config));
     return 0;
 }
 

@@ -100,6 +100,16 @@ TEST_F(PostgresClientTest, ErrorsAreValues) {
     EXPECT_EQ(db.jobs("failed"), 3);
 }
 
+// What asks an idle connection whether it is well does not end it.
+TEST_F(PostgresClientTest, HeartbeatsKeepAConnection) {
+    PostgresFixture db(url_);
+    ASSERT_TRUE(db.start().ok());
+    const Instant later = db.clock.now() + 3 * PostgresClient::kHeartbeatEvery;
+    EXPECT_TRUE(db.until([&] { return db.clock.now() >= later; }));
+    EXPECT_TRUE(db.client->is_up());
+    EXPECT_EQ(db.metrics.counter(kPostgresFaults, {"closed"}).value(), 0);
+}
+
 // Jobs run side by side, on no more connections than the most.
 TEST_F(PostgresClientTest, JobsRunSideBySide) {
     PostgresFixture db(url_);
