@@ -155,7 +155,8 @@ struct TitleSearch::Parts {
     Task<TitleAnswer> find(TitleQuery query, std::string client, BudgetKind kind);
     Task<Result<RankingPtr>> score(const ComputeThreads::Slot& slot, const Snapshot& snapshot,
                                    const TitleQuery& query, const TitlesConfig& settings);
-    void tell(const TitleAnswer& answer, BudgetKind kind, std::string_view client, Instant started);
+    void tell(const TitleAnswer& answer, BudgetKind kind, std::string_view client, Instant started,
+              std::string_view reason);
 
     const Executor control;
     Published<TitlesConfig> config;  // any thread
@@ -201,17 +202,18 @@ Task<TitleAnswer> TitleSearch::Parts::find(TitleQuery query, std::string client,
     const std::shared_ptr<const TitlesConfig> settings = config.get();
     TitleAnswer answer;
     answer.query = std::move(query);
-    const auto end_as = [&](TitleOutcome outcome, std::chrono::seconds retry_after = {}) {
+    const auto end_as = [&](TitleOutcome outcome, std::chrono::seconds retry_after = {},
+                            std::string_view reason = {}) {
         answer.outcome = outcome;
         answer.retry_after = retry_after;
-        tell(answer, kind, client, started);
+        tell(answer, kind, client, started, reason);
     };
 
     // 3, 4. Both windows, or neither.
     auto verdict = co_await budget.spend(
         kind, client, kind == BudgetKind::kPage ? settings->limits : settings->api_limits);
     if (!verdict.ok()) {
-        end_as(outcome_of(verdict.error()), kSoon);
+        end_as(outcome_of(verdict.error()), kSoon, verdict.error().message);
         co_return answer;
     }
     answer.budget = *verdict;
@@ -224,7 +226,7 @@ Task<TitleAnswer> TitleSearch::Parts::find(TitleQuery query, std::string client,
     // 5. The pages as they are now.
     const auto snapshot = co_await candidates.current(started + kPatience);
     if (!snapshot.ok()) {
-        end_as(outcome_of(snapshot.error()), kSoon);
+        end_as(outcome_of(snapshot.error()), kSoon, snapshot.error().message);
         co_return answer;
     }
 
@@ -281,7 +283,7 @@ Task<Result<RankingPtr>> TitleSearch::Parts::score(const ComputeThreads::Slot& s
 
 // What is known of a search but what was searched for and by whom.
 void TitleSearch::Parts::tell(const TitleAnswer& answer, BudgetKind kind, std::string_view client,
-                              Instant started) {
+                              Instant started, std::string_view reason) {
     counters.count(kind, answer.outcome);
     std::uint64_t suppressed = 0;
     if (!lines.allow(clock.now(), suppressed)) {
@@ -298,6 +300,7 @@ void TitleSearch::Parts::tell(const TitleAnswer& answer, BudgetKind kind, std::s
     log.info(
         "title_search",
         {{"outcome", to_string(answer.outcome)},
+         {"reason", reason},
          {"limit", answer.outcome == TitleOutcome::kLimited ? to_string(window) : "none"},
          {"bucket", budget_bucket(kind, window, client)},
          {"count_minute", count_of(BudgetWindow::kMinute)},

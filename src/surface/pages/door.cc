@@ -187,17 +187,23 @@ io::HttpReply PagesDoor::open_page(const io::HttpRequest& request) {
 // A long body is made HTML elsewhere, so that nobody else's request waits for it.
 Task<io::HttpResponse> PagesDoor::rendered(titles::PageText page, Frame frame) {
     const Keeping keeping = page.record.is_claimed ? Keeping::kNever : Keeping::kChecked;
-    std::string body;
-    if (page.body.size() <= kRenderedHere) {
-        body = markdown_to_html(page.body);
-    } else {
-        const auto thread = renderers_.try_acquire();
-        if (!thread) {
-            co_return refusal_response(busy(), renderer_, std::move(frame));
+    const BodyKey key{page.record.id, page.record.version};
+    std::shared_ptr<const std::string> body = bodies_.find(key);
+    if (!body) {
+        std::string html;
+        if (page.body.size() <= kRenderedHere) {
+            html = markdown_to_html(page.body);
+        } else {
+            const auto thread = renderers_.try_acquire();
+            if (!thread) {
+                co_return refusal_response(busy(), renderer_, std::move(frame));
+            }
+            html = co_await run_on(thread->executor(), render_markdown(std::move(page.body)));
         }
-        body = co_await run_on(thread->executor(), render_markdown(std::move(page.body)));
+        body = std::make_shared<const std::string>(std::move(html));
+        bodies_.put(key, body);
     }
-    co_return html_response(200, renderer_.page(page.record, body, frame), keeping, frame);
+    co_return html_response(200, renderer_.page(page.record, *body, frame), keeping, frame);
 }
 
 io::HttpReply PagesDoor::theme(const io::HttpRequest& request) {

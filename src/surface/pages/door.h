@@ -11,6 +11,7 @@
 #include "obs/metrics.h"
 #include "surface/common/router.h"
 #include "surface/pages/assets.h"
+#include "surface/pages/body_cache.h"
 #include "surface/pages/pin_gate.h"
 #include "surface/pages/render.h"
 #include "titles/compute_threads.h"
@@ -30,10 +31,10 @@ inline constexpr std::string_view kShownPagePath = "/p/{slug}";
 // Any thread. Refusals are HTML with the status that surface/common/errors.h has for their code.
 class PagesDoor {
  public:
-    static constexpr std::size_t kListed = 50;               // pages in a part of the ledger
-    static constexpr std::size_t kMaxFormBytes = 1'024;      // of a form with a PIN
-    static constexpr std::size_t kRenderedAtOnce = 2;        // long bodies
-    static constexpr std::size_t kRenderedHere = 8 * 1'024;  // a body up to here is short
+    static constexpr std::size_t kListed = 50;           // pages in a part of the ledger
+    static constexpr std::size_t kMaxFormBytes = 1'024;  // of a form with a PIN
+    static constexpr std::size_t kRenderedAtOnce = 2;    // long bodies
+    static constexpr std::size_t kRenderedHere = 1'024;  // a body up to here is short
 
     // References outlive it. `random` is thread-safe.
     PagesDoor(titles::TitleSearch& search, titles::PageStore& pages, const access::Access& access,
@@ -68,6 +69,7 @@ class PagesDoor {
     PageRenderer renderer_{assets_};
     PinGate pins_;
     titles::ComputeThreads renderers_;
+    BodyCache bodies_;
 };
 
 // The routes of this door, which outlives them.

@@ -228,6 +228,16 @@ TEST_F(PagesDoorTest, ALongBodyIsShownWhole) {
     EXPECT_THAT(shown.lead, HasSubstr("<p>The end.</p>"));
 }
 
+// What was made of a body is kept for as long as the body is the same.
+TEST_F(PagesDoorTest, ABodyThatChangedIsShownAnew) {
+    const titles::PageRecord page = add("Changing", "The *first* text.");
+    EXPECT_EQ(get("/p/" + page.slug).lead, get("/p/" + page.slug).lead);
+    titles::PagePatch change;
+    change.body = "The *second* text.";
+    patch(page.id, change);
+    EXPECT_THAT(get("/p/" + page.slug).lead, HasSubstr("<em>second</em>"));
+}
+
 TEST_F(PagesDoorTest, APinOpensItsPage) {
     const titles::PageRecord page = add("Secret plans", "Plan *one*.");
     claim(page.id, kHash24Space68);
