@@ -88,7 +88,7 @@ bool is_writable_by_others(const std::string& data_dir) {
 
 namespace {
 
-// Hashing a PIN takes 64 MiB and most of a second's tenth of a core.
+// So many PINs are hashed at once: each takes 64 MiB, and a core for about a tenth of a second.
 constexpr std::size_t kPinThreads = 2;
 
 }  // namespace

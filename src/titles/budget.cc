@@ -126,13 +126,14 @@ Task<Result<BudgetVerdict>> SearchBudget::spend(BudgetKind kind, std::string cli
         places[i] = {budget_bucket(kind, window, client), start, start + length, limits.most[i]};
     }
     const bool sweeps = is_sweep_due(now);
-    auto work = [this, places = std::move(places), now, now_s, sweeps](SqliteConnection& db) {
+    auto work = [swept_at = swept_at_, places = std::move(places), now, now_s,
+                 sweeps](SqliteConnection& db) {
         Result<BudgetVerdict> verdict = spend_in_transaction(db, places, now);
         if (sweeps) {
             // Outside the transaction of the search, whose answer does not depend on it.
             const auto swept = db.change(kSweep, {now_s - std::chrono::seconds(kKeptFor).count()});
             if (swept.ok() && *swept == kSweptAtOnce) {
-                swept_at_.store(kNever);  // the next search goes on
+                swept_at->store(kNever);  // the next search goes on
             }
         }
         return verdict;
@@ -143,7 +144,7 @@ Task<Result<BudgetVerdict>> SearchBudget::spend(BudgetKind kind, std::string cli
 // Once in each minute of the clock, unless there is more.
 bool SearchBudget::is_sweep_due(WallTime now) {
     const std::int64_t minute = floor_div(seconds_since_epoch(now), 60);
-    return swept_at_.exchange(minute) != minute;
+    return swept_at_->exchange(minute) != minute;
 }
 
 }  // namespace sluice::titles

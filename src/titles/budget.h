@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -76,7 +77,9 @@ class SearchBudget {
     io::SqliteStore& file_;
     const Clock& clock_;
     static constexpr std::int64_t kNever = -1;
-    std::atomic<std::int64_t> swept_at_{kNever};  // minutes since the epoch
+    // Minutes since the epoch. Shared with jobs of the file, which may outlive this object.
+    const std::shared_ptr<std::atomic<std::int64_t>> swept_at_ =
+        std::make_shared<std::atomic<std::int64_t>>(kNever);
 };
 
 }  // namespace sluice::titles
