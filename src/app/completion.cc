@@ -45,7 +45,7 @@ std::string replaced(std::string_view text, std::string_view characters, std::st
 }
 
 // Inside single quotes, where only their end has a meaning.
-std::string quoted(std::string_view text) {
+std::string shell_quoted(std::string_view text) {
     std::string out = "'";
     for (const char c : text) {
         out.append(c == '\'' ? std::string_view("'\\''") : std::string_view(&c, 1));
@@ -75,7 +75,7 @@ void add_bash_option(BashCases& cases, const std::string& path, const CommandOpt
     cases.values += (cases.values.empty() ? "" : "|") + pattern;
     cases.completed += "        " + pattern + ") ";
     if (!option.choices.empty()) {
-        cases.completed += "words=" + quoted(joined(option.choices, " "));
+        cases.completed += "words=" + shell_quoted(joined(option.choices, " "));
     } else if (is_path(option)) {
         cases.completed += "paths=1";
     } else {
@@ -102,7 +102,7 @@ void add_bash_command(BashCases& cases, const std::string& path, const CommandNo
             add_bash_option(cases, path, option);
         }
     }
-    cases.words += "            \"" + path + "\") words=" + quoted(joined(words, " ")) +
+    cases.words += "            \"" + path + "\") words=" + shell_quoted(joined(words, " ")) +
                    (paths ? " paths=1" : "") + " ;;\n";
 }
 
@@ -167,14 +167,14 @@ std::string zsh_arguments(const CommandNode& command) {
     std::string out;
     for (const CommandOption& option : command.options) {
         if (option.positional) {
-            out += " \\\n        " + quoted("*" + zsh_value(option));
+            out += " \\\n        " + shell_quoted("*" + zsh_value(option));
             continue;
         }
         for (const std::string& name : option.names) {
             const std::string equals = takes_value(option) && name.starts_with("--") ? "=" : "";
             out += " \\\n        " +
-                   quoted("*" + name + equals + "[" + replaced(option.help, "\\[]:", "\\") + "]" +
-                          (takes_value(option) ? zsh_value(option) : ""));
+                   shell_quoted("*" + name + equals + "[" + replaced(option.help, "\\[]:", "\\") +
+                                "]" + (takes_value(option) ? zsh_value(option) : ""));
         }
     }
     return out;
@@ -196,7 +196,8 @@ std::string zsh_command(const std::string& path, const CommandNode& command) {
     std::string names;
     std::string cases;
     for (const CommandNode& below : command.commands) {
-        names += " \\\n            " + quoted(below.name + ":" + replaced(below.help, "\\:", "\\"));
+        names += " \\\n            " +
+                 shell_quoted(below.name + ":" + replaced(below.help, "\\:", "\\"));
         cases += "            " + below.name + ") " +
                  zsh_function(path.empty() ? below.name : path + " " + below.name) + " ;;\n";
     }
