@@ -187,6 +187,30 @@ def test_a_redis_that_goes_away_stops_nobody(upstream, redis, start, what):
         assert gateway.output().count('"event":"keys_shared_again"') == 1
 
 
+# Redis answers, and each of its scripts with an error: it is full, or may not be asked for them any more.
+@pytest.mark.parametrize("breaks,mends", [
+    (["CONFIG", "SET", "maxmemory", "1"], ["CONFIG", "SET", "maxmemory", "0"]),
+    (["ACL", "SETUSER", "default", "-evalsha", "-eval"], ["ACL", "SETUSER", "default", "+@all"]),
+], ids=["full", "forbidden"])
+def test_scripts_that_fail_stop_nobody(upstream, redis, start, breaks, mends):
+    gateways = [start() for _ in range(2)]
+    assert searches(gateways, 20) == {200: 20}
+    redis.command(*breaks)
+    before = picks(gateways, "alone")
+    assert searches(gateways, 100) == {200: 100}
+    assert picks(gateways, "alone") > before
+    for gateway in gateways:
+        until(lambda: '"event":"keys_not_shared"' in gateway.output())
+    redis.command(*mends)
+    for gateway in gateways:
+        until(lambda: '"event":"keys_shared_again"' in gateway.output())
+    alone = picks(gateways, "alone")
+    upstream.forget()
+    assert searches(gateways, 200) == {200: 200}
+    assert picks(gateways, "alone") == alone
+    assert all(abs(count - 20) <= 5 for count in by_key(upstream).values()), by_key(upstream)
+
+
 def test_a_redis_that_is_emptied_is_told_again(upstream, redis, start):
     gateways = [start() for _ in range(REPLICAS)]
     upstream.control("serper", fixture="ok", status=403, times=1)
