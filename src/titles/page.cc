@@ -1,6 +1,7 @@
 #include "titles/page.h"
 
 #include "base/text.h"
+#include "titles/body_bounds.h"
 #include "titles/slug.h"
 
 #include <utility>
@@ -41,6 +42,17 @@ Status check_body(std::string_view body) {
     }
     if (!is_valid_utf8(body) || body.find('\0') != std::string_view::npos) {
         return bad("body: expected UTF-8 without NUL");
+    }
+    if (const auto problem = body_problem(body)) {
+        const std::string line = "body: line " + std::to_string(problem->line);
+        if (problem->excess == BodyExcess::kDepth) {
+            return bad(line + " has lists and quotes that are more than " +
+                       std::to_string(kMaxBodyDepth) +
+                       " deep in each other; indent it less, or put a text between");
+        }
+        return bad(line +
+                   " has one image or link too many for a paragraph; put empty lines "
+                   "between them");
     }
     return {};
 }

@@ -1,6 +1,7 @@
 #include "surface/pages/markdown.h"
 
 #include "base/result.h"
+#include "titles/body_bounds.h"
 
 #include <algorithm>
 #include <cmark.h>
@@ -31,9 +32,24 @@ void lower_headings(cmark_node* document) {
     }
 }
 
+// By the same library, which escapes it.
+std::string as_typed(std::string_view text) {
+    const std::unique_ptr<cmark_node, Freed> document(cmark_node_new(CMARK_NODE_DOCUMENT));
+    SLUICE_ASSERT(document != nullptr);
+    cmark_node* const block = cmark_node_new(CMARK_NODE_CODE_BLOCK);
+    SLUICE_ASSERT(block != nullptr && cmark_node_append_child(document.get(), block) == 1);
+    SLUICE_ASSERT(cmark_node_set_literal(block, std::string(text).c_str()) == 1);
+    const std::unique_ptr<char, Freed> html(cmark_render_html(document.get(), kOptions));
+    SLUICE_ASSERT(html != nullptr);
+    return html.get();
+}
+
 }  // namespace
 
 std::string markdown_to_html(std::string_view markdown) {
+    if (titles::body_problem(markdown)) {
+        return as_typed(markdown);
+    }
     const std::unique_ptr<cmark_node, Freed> document(
         cmark_parse_document(markdown.data(), markdown.size(), kOptions));
     SLUICE_ASSERT(document != nullptr);
