@@ -6,6 +6,7 @@
 #include "access/shared_windows.h"
 #include "access/token_watch.h"
 #include "app/data_dir_lock.h"
+#include "app/faulty_scorer.h"
 #include "app/key_file.h"
 #include "app/listeners.h"
 #include "app/lost_databases.h"
@@ -304,7 +305,7 @@ Status Gateway::Parts::open_replay() {
     replay_http = std::make_unique<io::ReplayHttpClient>(*std::move(loaded), config.replay.speed,
                                                          clock, metrics);
     upstreams = replay_http.get();
-    if (!config.faults.empty()) {
+    if (!config.faults.rules.empty()) {
         faulty_http =
             std::make_unique<io::FaultyHttpClient>(*replay_http, config.faults, clock, metrics);
         upstreams = faulty_http.get();
@@ -348,9 +349,13 @@ void Gateway::Parts::build_services() {
     usage_door = std::make_unique<surface::UsageDoor>(*budgets, *access, clock);
     page_admin_door =
         std::make_unique<surface::PageAdminDoor>(stores.pages(), pin_threads, *access);
-    title_search = std::make_unique<titles::TitleSearch>(control.get_executor(), config.titles,
-                                                         *access, stores.pages(), *search_budget,
-                                                         clock, random, log, metrics);
+    titles::TitleScorer scorer = titles::score_titles;
+    if (!config.faults.title_rules.empty()) {
+        scorer = faulty_scorer(std::move(scorer), config.faults, metrics);
+    }
+    title_search = std::make_unique<titles::TitleSearch>(
+        control.get_executor(), config.titles, *access, stores.pages(), *search_budget, clock,
+        random, log, metrics, std::move(scorer));
     page_search_door = std::make_unique<surface::PageSearchDoor>(*title_search, *access);
     pages_door = std::make_unique<surface::PagesDoor>(*title_search, stores.pages(), *access, clock,
                                                       random, metrics);

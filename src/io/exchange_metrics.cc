@@ -21,7 +21,8 @@ const obs::MetricSpec kReplayedExchanges{
 const obs::MetricSpec kInjectedFaults{
     obs::MetricType::kCounter,
     "sluice_injected_faults_total",
-    "Requests to upstreams that went wrong since --replay-faults says so, by the fault.",
+    "Requests to upstreams, and scorings of title searches, that went wrong since --replay-faults "
+    "says so, by the fault.",
     {"fault"}};
 
 std::vector<const obs::MetricSpec*> exchange_metrics() {

@@ -1,16 +1,20 @@
-// Which calls to upstreams are to go wrong, and how. A TOML file that is checked like the settings;
-// docs/record-and-replay.md describes it.
+// Which calls to upstreams, and which scorings of titles, are to go wrong, and how. A TOML file
+// that is checked like the settings; docs/record-and-replay.md describes it.
 #pragma once
 
 #include "base/clock.h"
 #include "base/config_reader.h"
+#include "base/random.h"
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
+#include <map>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sluice::io {
@@ -24,6 +28,7 @@ enum class Fault : std::uint8_t {
     kGarbage,    // 200, with something that is not the provider's
     kRateLimit,  // 429 with Retry-After
     kRefuse,     // no connection
+    kFail,       // of a scoring: it breaks
 };
 
 std::string_view to_string(Fault fault);
@@ -48,9 +53,32 @@ struct FaultRule {
 
 struct FaultScript {
     std::uint64_t seed = 1;
-    std::vector<FaultRule> rules;  // in order of name; the first that applies is what happens
+    std::vector<FaultRule> rules;        // in order of name; the first that applies is what happens
+    std::vector<FaultRule> title_rules;  // the same, of scorings: kDelay and kFail
 
-    bool empty() const { return rules.empty(); }
+    bool empty() const { return rules.empty() && title_rules.empty(); }
+};
+
+// Finds the rule that a call falls under. The same rules and seed pick the same calls of an
+// upstream, in order. Not thread-safe.
+class FaultPicker {
+ public:
+    FaultPicker(std::vector<FaultRule> rules, std::uint64_t seed)
+        : rules_(std::move(rules)), seed_(seed) {}
+
+    // That of the next call of `upstream`; null: nothing happens to it.
+    const FaultRule* next(std::string_view upstream);
+
+ private:
+    // What is remembered of one upstream.
+    struct Line {
+        std::uint64_t calls = 0;
+        SeededRandom random;
+    };
+
+    const std::vector<FaultRule> rules_;
+    const std::uint64_t seed_;
+    std::map<std::string, Line, std::less<>> lines_;
 };
 
 // `upstreams` are the names that there are. Mistakes are added to `errors`, with file, line and

@@ -1,12 +1,10 @@
 #include "io/faulty_http_client.h"
 
-#include "base/hash.h"
 #include "base/json.h"
 #include "io/exchange_metrics.h"
 #include "io/transfer_errors.h"
 
 #include <chrono>
-#include <cstring>
 #include <utility>
 
 namespace sluice::io {
@@ -15,12 +13,6 @@ namespace {
 
 // Not JSON, not UTF-8, and not a page either.
 constexpr std::string_view kGarbage("\x1f\x8b\xff\x00{\"organic\":[{\"link\":", 24);
-
-std::uint64_t seed_for(std::string_view upstream, std::uint64_t seed) {
-    std::uint64_t mixed = 0;
-    std::memcpy(&mixed, sha256(upstream).data(), sizeof mixed);
-    return mixed ^ seed;
-}
 
 Error broken(std::string message) {
     return Error{Code::kUnavailable, Blame::kProvider, std::move(message), {}};
@@ -57,29 +49,12 @@ Result<ClientResponse> cut(Result<ClientResponse> whole, std::size_t after_bytes
 
 }  // namespace
 
-FaultyHttpClient::FaultyHttpClient(HttpClient& inner, FaultScript script, Clock& clock,
+FaultyHttpClient::FaultyHttpClient(HttpClient& inner, const FaultScript& script, Clock& clock,
                                    obs::Metrics& metrics)
-    : inner_(inner), script_(std::move(script)), clock_(clock), metrics_(metrics) {}
-
-const FaultRule* FaultyHttpClient::next(std::string_view upstream) {
-    auto found = lines_.find(upstream);
-    if (found == lines_.end()) {
-        Line line{0, SeededRandom(seed_for(upstream, script_.seed))};
-        found = lines_.emplace(std::string(upstream), line).first;
-    }
-    Line& line = found->second;
-    line.calls += 1;
-    for (const FaultRule& rule : script_.rules) {
-        if (rule.covers(upstream, line.calls) &&
-            (rule.probability >= 1 || line.random.unit() < rule.probability)) {
-            return &rule;
-        }
-    }
-    return nullptr;
-}
+    : inner_(inner), faults_(script.rules, script.seed), clock_(clock), metrics_(metrics) {}
 
 Task<Result<ClientResponse>> FaultyHttpClient::send(ClientRequest request) {
-    const FaultRule* rule = next(request.upstream);
+    const FaultRule* rule = faults_.next(request.upstream);
     if (rule == nullptr) {
         co_return co_await inner_.send(std::move(request));
     }
@@ -102,6 +77,7 @@ Task<Result<ClientResponse>> FaultyHttpClient::send(ClientRequest request) {
         case Fault::kCut:
             co_return cut(co_await inner_.send(std::move(request)), rule->after_bytes);
         case Fault::kUnset:
+        case Fault::kFail:
         case Fault::kDelay:
         case Fault::kStall:
             break;

@@ -2,16 +2,9 @@
 #pragma once
 
 #include "base/clock.h"
-#include "base/random.h"
 #include "io/fault_script.h"
 #include "io/http_client.h"
 #include "obs/metrics.h"
-
-#include <cstdint>
-#include <functional>
-#include <map>
-#include <string>
-#include <string_view>
 
 namespace sluice::io {
 
@@ -20,24 +13,16 @@ namespace sluice::io {
 // it.
 class FaultyHttpClient final : public HttpClient {
  public:
-    FaultyHttpClient(HttpClient& inner, FaultScript script, Clock& clock, obs::Metrics& metrics);
+    FaultyHttpClient(HttpClient& inner, const FaultScript& script, Clock& clock,
+                     obs::Metrics& metrics);
 
     Task<Result<ClientResponse>> send(ClientRequest request) override;
 
  private:
-    // What is remembered of one upstream.
-    struct Line {
-        std::uint64_t calls = 0;
-        SeededRandom random;
-    };
-    // The rule that the next call of `upstream` falls under.
-    const FaultRule* next(std::string_view upstream);
-
     HttpClient& inner_;
-    const FaultScript script_;
+    FaultPicker faults_;
     Clock& clock_;
     obs::Metrics& metrics_;
-    std::map<std::string, Line, std::less<>> lines_;
 };
 
 }  // namespace sluice::io

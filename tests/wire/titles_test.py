@@ -8,13 +8,14 @@ import re
 import signal
 import socket
 import sqlite3
+import struct
 import threading
 import time
 import urllib.parse
 
 import pytest
 
-from wire import ROOT, Connection, Sluice, call
+from wire import ROOT, Connection, Sluice, call, until
 
 CASES = ROOT / "tests" / "cases" / "titles"
 TITLES = json.loads((CASES / "titles.json").read_text())
@@ -241,6 +242,120 @@ def test_the_file_of_counts_is_held_by_somebody(gateway):
         holder.close()
     assert counts(gateway) == (1, 1)
     assert Client(gateway).search("migration").status == 200
+
+
+# ---- when the search is busy or broken ---------------------------------------------------------
+
+def with_faults(tmp_path, faults, **more):
+    """A gateway whose scorings go wrong as `faults` say. What it counts is in the folder of the replay."""
+    script = tmp_path / "faults.toml"
+    script.write_text(faults)
+    env = {"SEARCH_LIMIT_MINUTE": "1000000", "SEARCH_LIMIT_HOUR": "1000000"}
+    return Sluice(data_dir=tmp_path, keys=False, env=env,
+                  args=["--replay", ROOT / "demo" / "recordings", "--replay-faults", script], **more)
+
+
+def counts_in_replay(gateway):
+    found = rows(pathlib.Path(gateway.data_dir) / "replay" / "search-budget.db")
+    return tuple(sum(count for name, count in found.items() if name == bucket(window, "127.0.0.1")) for window in ("min", "hour"))
+
+
+class Held:
+    """A search whose answer nobody has read yet."""
+
+    def __init__(self, gateway, typed):
+        self.connection = Connection(gateway.address)
+        self.connection.send(f"GET /search?q={typed} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+
+    def leave(self):
+        self.connection.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.connection.close()
+
+
+def scoring(gateway):
+    return gateway.metric("sluice_titles_scoring")
+
+
+def assert_every_thread_is_free(gateway):
+    """Two searches are scored at the same time, which is as many as there are threads."""
+    until(lambda: scoring(gateway) == 0)
+    failed = gateway.metric("sluice_titles_searches_total", kind="page", outcome="busy")
+    held = [Held(gateway, "both+of+them"), Held(gateway, "at+the+same+time")]
+    until(lambda: scoring(gateway) == 2)
+    assert gateway.metric("sluice_titles_searches_total", kind="page", outcome="busy") == failed
+    for one in held:
+        one.leave()
+    until(lambda: scoring(gateway) == 0)
+
+
+def test_no_thread_is_free(tmp_path):
+    """Example E: `deployment` while both threads are busy."""
+    faults = '[title_faults.held]\nfault = "delay"\ndelay_s = "1h"\nfrom_call = 2\nto_call = 3\n'
+    with with_faults(tmp_path, faults) as gateway:
+        fill(gateway)
+        assert Client(gateway).search("migration").status == 200
+        held = [Held(gateway, "checklist"), Held(gateway, "architecture")]
+        until(lambda: scoring(gateway) == 2)
+        before = counts_in_replay(gateway)
+        for method in ("GET", "HEAD"):
+            answer = Client(gateway).search("deployment", method=method)
+            assert answer.status == 503 and answer.header("Retry-After") == "1"
+            assert answer.header("Cache-Control") == "private, no-store"
+        assert counts_in_replay(gateway) == (before[0] + 2, before[1] + 2), "what was spent stays spent"
+        page = Client(gateway).search("deployment").body.decode()
+        assert 'value="deployment"' in page and 'action="/search"' in page and 'href="/"' in page
+        assert "Kubernetes" not in page
+        program = Client(gateway).get("/v1/pages/search?q=deployment")
+        assert program.status == 503 and program.header("Retry-After") == "1" and program.json()["code"] == "overloaded"
+        assert scoring(gateway) == 2, "nobody waits, and nobody else began"
+        assert Client(gateway).search("migration").status == 200, "what is in the cache needs no thread"
+        for one in held:
+            one.leave()
+        until(lambda: scoring(gateway) == 0)
+        assert "Kubernetes deployment checklist" in text_of(Client(gateway).search("deployment"))
+        assert gateway.metric("sluice_titles_searches_total", kind="page", outcome="left") == 2
+
+
+def test_the_scorer_raises(tmp_path):
+    """Example F: `architecture`, whose scoring breaks."""
+    with with_faults(tmp_path, '[title_faults.broken]\nfault = "fail"\nto_call = 2\n') as gateway:
+        fill(gateway)
+        answer = Client(gateway).search("architecture")
+        assert answer.status == 500 and "Something went wrong" in text_of(answer)
+        assert 'value="architecture"' in answer.body.decode()
+        assert counts_in_replay(gateway) == (1, 1)
+        program = Client(gateway).get("/v1/pages/search?q=architecture")
+        assert program.status == 500 and "fault" not in program.body.decode(), "nothing was kept of the first one"
+        assert gateway.metric("sluice_injected_faults_total", fault="fail") == 2
+        again = Client(gateway).search("architecture")
+        assert again.status == 200 and "Service architecture overview" in text_of(again)
+        assert '"cache":"miss"' in gateway.output().splitlines()[-1]
+
+
+FAILURES, HANGUPS = 10_000, 400
+
+
+def test_thousands_of_failures_and_hangups_leave_every_thread_free(tmp_path):
+    faults = (f'[title_faults.a]\nfault = "fail"\nto_call = {FAILURES}\n'
+              f'[title_faults.b]\nfault = "delay"\ndelay_s = "1h"\nfrom_call = {FAILURES + 1}\n')
+    with with_faults(tmp_path, faults) as gateway:
+        fill(gateway)
+
+        def fail(_):
+            at_once = 50
+            with Connection(gateway.address) as connection:
+                for _ in range(FAILURES // 2 // at_once):
+                    connection.send(b"GET /search?q=architecture HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * at_once)
+                    for _ in range(at_once):
+                        assert connection.read().status == 500
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            list(pool.map(fail, range(2)))
+        assert gateway.metric("sluice_titles_searches_total", kind="page", outcome="failed") == FAILURES
+        for _ in range(HANGUPS // 2):
+            assert_every_thread_is_free(gateway)
+        assert gateway.metric("sluice_titles_searches_total", kind="page", outcome="left") == HANGUPS
+        assert gateway.metric("sluice_titles_searches_total", kind="page", outcome="busy") == 0
+        assert gateway.stop() == 0, gateway.output()[-2000:]
 
 
 # ---- many at once, and what outlives a process -------------------------------------------------

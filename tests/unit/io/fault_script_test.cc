@@ -68,6 +68,54 @@ status = 503
     EXPECT_EQ(got.script.rules[2].status, 503);
 }
 
+TEST(FaultScriptTest, ScoringsOfTitlesHaveRulesOfTheirOwn) {
+    const Read got = read(R"(
+[title_faults.slow]
+fault = "delay"
+delay_s = "60s"
+to_call = 2
+[title_faults.broken]
+fault = "fail"
+from_call = 4
+every = 2
+probability = 0.25
+)");
+    EXPECT_EQ(got.told, "");
+    EXPECT_TRUE(got.script.rules.empty());
+    EXPECT_FALSE(got.script.empty());
+    ASSERT_EQ(got.script.title_rules.size(), 2U);
+    const FaultRule& broken = got.script.title_rules[0];
+    EXPECT_EQ(broken.name, "broken");
+    EXPECT_EQ(broken.fault, Fault::kFail);
+    EXPECT_EQ(broken.from_call, 4U);
+    EXPECT_EQ(broken.every, 2U);
+    EXPECT_EQ(broken.probability, 0.25);
+    const FaultRule& slow = got.script.title_rules[1];
+    EXPECT_EQ(slow.fault, Fault::kDelay);
+    EXPECT_EQ(slow.delay, 60s);
+    EXPECT_EQ(slow.to_call, 2U);
+}
+
+TEST(FaultScriptTest, EachSectionHasItsOwnFaults) {
+    const std::string told = read(R"(
+[faults.a]
+fault = "fail"
+[title_faults.a]
+fault = "stall"
+provider = "serper"
+[title_faults.b]
+fault = "fial"
+to_call = 0
+)")
+                                 .told;
+    EXPECT_NE(told.find("faults.a.fault: expected one of status, delay,"), std::string::npos)
+        << told;
+    EXPECT_NE(told.find("title_faults.a.fault: expected one of delay, fail"), std::string::npos);
+    EXPECT_NE(told.find("title_faults.a.provider"), std::string::npos) << "there is none";
+    EXPECT_NE(told.find("did you mean fail?"), std::string::npos);
+    EXPECT_NE(told.find("title_faults.b.to_call"), std::string::npos);
+}
+
 TEST(FaultScriptTest, ARuleCoversItsCallsOnly) {
     FaultRule rule;
     rule.upstream = "brave";
