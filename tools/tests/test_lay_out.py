@@ -1,5 +1,6 @@
 """tools/lay_out says whether a binary was laid out, and what it lacks."""
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
@@ -10,6 +11,16 @@ TOOL = pathlib.Path(__file__).resolve().parent.parent / "lay_out"
 
 def lay_out(*args):
     return subprocess.run([sys.executable, "-B", TOOL, *args], capture_output=True, text=True, check=False)
+
+
+def elf(*headers, rest=b""):
+    """The beginning of a 64-bit ELF file with program headers of these types and flags."""
+    head = struct.pack("<4s28xQ14xHH6x", b"\x7fELF", 64, 56, len(headers))
+    return head + b"".join(struct.pack("<II48x", *header) for header in headers) + rest
+
+
+LOAD, STACK = 1, 0x6474E551
+MARK = b" .bolt.org.text"
 
 
 class LayOut(unittest.TestCase):
@@ -23,8 +34,16 @@ class LayOut(unittest.TestCase):
         done = lay_out("--check", self.binary)
         self.assertEqual(done.returncode, 1)
         self.assertIn("as the linker left it", done.stderr)
-        self.binary.write_bytes(b"\x7fELF .text .bolt.org.text")
+        self.binary.write_bytes(elf((LOAD, 5), (STACK, 6), rest=MARK))
         self.assertEqual(lay_out("--check", self.binary).returncode, 0)
+
+    def test_stacks_that_could_be_executed_are_told(self):
+        """llvm-bolt can take the header that says they are not, and a hardened service does not start then."""
+        for headers in ([(LOAD, 5)], [(LOAD, 5), (STACK, 7)]):
+            self.binary.write_bytes(elf(*headers, rest=MARK))
+            done = lay_out("--check", self.binary)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("are executable", done.stderr)
 
     def test_without_llvm_bolt_it_names_the_package(self):
         self.binary.write_bytes(b"\x7fELF")
