@@ -1,7 +1,6 @@
 """What is shipped: the Debian package as it is built, put in, taken out and purged below a folder, the
 unit under systemd's own checks, and the files for containers."""
 import os
-import pathlib
 import re
 import shlex
 import shutil
@@ -10,19 +9,10 @@ import subprocess
 
 import pytest
 
+from debian_root import BUILD, PATIENCE_S, build_package, run
 from wire import ROOT, SLUICE, Sluice, call
 
-BUILD = pathlib.Path(SLUICE).parent
 PACKAGING = ROOT / "packaging"
-# Building, stripping and packing what may be a large binary.
-PATIENCE_S = 120
-
-
-def run(*args, **more):
-    done = subprocess.run([str(arg) for arg in args], capture_output=True, text=True, timeout=PATIENCE_S,
-                          stdin=subprocess.DEVNULL, **more)
-    assert done.returncode == 0, (args, done.stdout, done.stderr)
-    return done.stdout
 
 
 @pytest.mark.parametrize("script", ["run", "packaging/Dockerfile"])
@@ -63,10 +53,7 @@ def test_a_build_without_the_headers_names_the_remedy(tmp_path):
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("package")
-    run("cpack", "--config", BUILD / "CPackConfig.cmake", "-G", "DEB", "-B", folder)
-    (built,) = folder.glob("*.deb")
-    return built
+    return build_package(tmp_path_factory.mktemp("package"))
 
 
 def test_no_package_without_its_dependencies(tmp_path):
@@ -105,6 +92,7 @@ def test_the_package_has_these_files_and_no_others(package):
         "/usr/share/doc/sluice/copyright": "-rw-r--r--",
         "/usr/share/doc/sluice/sluice.example.toml": "-rw-r--r--",
         "/usr/share/fish/vendor_completions.d/sluice.fish": "-rw-r--r--",
+        "/usr/share/lintian/overrides/sluice": "-rw-r--r--",
         "/usr/share/man/man1/sluice.1.gz": "-rw-r--r--",
         "/usr/share/zsh/vendor-completions/_sluice": "-rw-r--r--",
     }
@@ -119,6 +107,12 @@ def test_the_package_names_what_it_needs(package):
     needed = field("Depends")
     for library in ("libc6", "libcurl4", "libsqlite3-0", "libsystemd0", "libsodium23", "ca-certificates", "systemd |"):
         assert library in needed, needed
+
+
+def test_lintian_has_nothing_to_say(package):
+    """Where it is wrong the package says so (packaging/debian/lintian-overrides)."""
+    told = run("lintian", "--fail-on", "error,warning", "--allow-root", package)
+    assert told == "", told
 
 
 def test_the_packaged_binary_and_configuration_work(tree):
@@ -271,6 +265,19 @@ def test_compose_has_no_password_of_its_own():
         assert "cap_drop: [ALL]" in service and "no-new-privileges:true" in service
         for port in re.findall(r'^      - "([^"]*:\d+)"$', service, re.M):
             assert port.startswith("127.0.0.1:"), "open to the network only by decision"
+
+
+def test_compose_is_understood(tmp_path):
+    """By a program that knows the schema, with the example filled in."""
+    filled = tmp_path / "env"
+    filled.write_text(re.sub(r"(?m)^(\w+)=$", r"\1=filled", (PACKAGING / "compose.env.example").read_text()))
+    compose = ["docker-compose", "-f", PACKAGING / "compose.yaml", "--env-file"]
+    shown = run(*compose, filled, "config")
+    for line in ("redis://:filled@redis:6379", "read_only: true", "context: " + str(ROOT), "127.0.0.1:8080:8080"):
+        assert line in shown, (line, shown)
+    refused = subprocess.run([*compose, PACKAGING / "compose.env.example", "config", "-q"], capture_output=True, text=True,
+                             timeout=PATIENCE_S)
+    assert refused.returncode != 0 and "set it in packaging/.env" in refused.stderr, refused
 
 
 def test_nothing_that_is_shipped_can_be_written_by_others(tree):
