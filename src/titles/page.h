@@ -42,6 +42,7 @@ struct PageRecord {
     std::string author;   // a label; may be empty
     Lifecycle lifecycle = Lifecycle::kActive;
     bool is_claimed = false;
+    bool has_pin = false;      // of a claimed one: whoever knows its PIN may read it
     std::int64_t version = 1;  // rises with the title, the lifecycle and the body
     WallTime created_at{};
     WallTime updated_at{};

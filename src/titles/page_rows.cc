@@ -66,6 +66,7 @@ PageRecord record_of(const NewPage& page, WallTime now) {
     record.author = page.author;
     record.lifecycle = page.lifecycle;
     record.is_claimed = page.is_claimed;
+    record.has_pin = !page.pin_hash.empty();
     record.version = page.version.value_or(1);
     record.created_at = record.updated_at = now;
     return record;
@@ -99,6 +100,7 @@ Result<PageChange> change_of(const PageRecord& before, std::string_view body,
         return pin_without_claim();
     }
     change.pin_hash = before.is_claimed && !after.is_claimed ? "" : patch.pin_hash;
+    after.has_pin = change.pin_hash ? !change.pin_hash->empty() : before.has_pin;
     change.has_new_body = patch.body && *patch.body != body;
     change.has_new_slug = after.slug != before.slug;
     const bool is_new_version =

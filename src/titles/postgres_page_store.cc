@@ -93,7 +93,9 @@ constexpr std::array kSteps = {
 };
 
 constexpr std::string_view kColumns =
-    "id, title, slug, author, lifecycle, claimed, current_version, created_at, updated_at";
+    "id, title, slug, author, lifecycle, claimed, current_version, created_at, updated_at,"
+    " CASE WHEN claimed = 1 AND EXISTS (SELECT 1 FROM sluice_page_pin"
+    " WHERE sluice_page_pin.page = sluice_page.id) THEN 1 ELSE 0 END";
 
 std::string select(std::string_view rest) {
     return std::string("SELECT ").append(kColumns).append(" FROM sluice_page ").append(rest);
@@ -111,6 +113,7 @@ Result<PageRecord> read_record(const PostgresRows& rows, std::size_t row) {
     record.version = rows.integer(row, 6);
     record.created_at = from_stored(rows.integer(row, 7));
     record.updated_at = from_stored(rows.integer(row, 8));
+    record.has_pin = rows.integer(row, 9) != 0;
     return record;
 }
 
@@ -247,11 +250,13 @@ Task<Result<PageRecord>> insert_page(PostgresSession& db, NewPage page, WallTime
     co_return record;
 }
 
-// What a page becomes; nothing when it is that already.
-Task<Result<std::optional<PageRecord>>> update_page(PostgresSession& db, PageRecord record,
-                                                    PagePatch patch,
-                                                    std::optional<std::int64_t> version,
-                                                    WallTime now) {
+struct UpdatedPage {
+    PageRecord record;
+    bool differs = false;  // from what it was, but for the PIN
+};
+
+Task<Result<UpdatedPage>> update_page(PostgresSession& db, PageRecord record, PagePatch patch,
+                                      std::optional<std::int64_t> version, WallTime now) {
     std::string body;
     if (patch.body) {
         CO_TRY(body, co_await read_text(db, kBody, record.id));
@@ -260,10 +265,11 @@ Task<Result<std::optional<PageRecord>>> update_page(PostgresSession& db, PageRec
     if (made.pin_hash) {
         CO_TRY_STATUS(co_await write_pin(db, record.id, *made.pin_hash));
     }
-    if (!made.differs) {
-        co_return std::optional<PageRecord>();
+    UpdatedPage updated{std::move(made.after), made.differs};
+    if (!updated.differs) {
+        co_return updated;
     }
-    const PageRecord& after = made.after;
+    const PageRecord& after = updated.record;
     if (made.has_new_slug) {
         CO_TRY(const auto other, co_await find_by_slug(db, after.slug));
         if (other) {
@@ -286,7 +292,7 @@ Task<Result<std::optional<PageRecord>>> update_page(PostgresSession& db, PageRec
     if (made.has_new_body) {
         CO_TRY_STATUS(co_await write_body(db, after.id, *std::move(patch.body)));
     }
-    co_return std::optional<PageRecord>(std::move(made.after));
+    co_return updated;
 }
 
 Task<Result<PageRecord>> add_in_transaction(PostgresSession& db, NewPage page, WallTime now) {
@@ -315,9 +321,9 @@ Task<Status> import_page(PostgresSession& db, NewPage page, WallTime now, Import
         co_return Status();
     }
     PagePatch patch = patch_of(page);
-    CO_TRY(const auto changed,
+    CO_TRY(const UpdatedPage updated,
            co_await update_page(db, *std::move(known), std::move(patch), page.version, now));
-    (changed ? count.changed : count.same) += 1;
+    (updated.differs ? count.changed : count.same) += 1;
     co_return Status();
 }
 
@@ -342,9 +348,10 @@ Task<Result<PageRecord>> patch_in_transaction(PostgresSession& db, std::int64_t 
     if (!record) {
         co_return no_such_page();
     }
-    CO_TRY(auto changed, co_await update_page(db, *record, std::move(patch), std::nullopt, now));
+    CO_TRY(UpdatedPage updated,
+           co_await update_page(db, *std::move(record), std::move(patch), std::nullopt, now));
     CO_TRY_STATUS(co_await db.commit());
-    co_return changed ? *std::move(changed) : *std::move(record);
+    co_return std::move(updated.record);
 }
 
 Task<Result<bool>> remove_page(PostgresSession& db, std::int64_t id) {

@@ -83,8 +83,10 @@ constexpr std::array kSchema = {
     )sql"},
 };
 
+// Whether there is a PIN, not what it is; the ledger, whose pages nobody claimed, does not look.
 constexpr std::string_view kColumns =
-    "id, title, slug, author, lifecycle, claimed, current_version, created_at, updated_at";
+    "id, title, slug, author, lifecycle, claimed, current_version, created_at, updated_at,"
+    " claimed = 1 AND EXISTS (SELECT 1 FROM page_pin WHERE page_pin.page = page.id)";
 
 std::string select(std::string_view rest) {
     return std::string("SELECT ").append(kColumns).append(" FROM page ").append(rest);
@@ -102,6 +104,7 @@ Result<PageRecord> read_record(const SqliteStatement& row) {
     record.version = row.integer(6);
     record.created_at = from_stored(row.integer(7));
     record.updated_at = from_stored(row.integer(8));
+    record.has_pin = row.integer(9) != 0;
     return record;
 }
 
@@ -211,6 +214,7 @@ Result<bool> update_page(SqliteConnection& db, PageRecord& record, const PagePat
     TRY(const PageChange change, change_of(record, body, patch, version, now));
     if (change.pin_hash) {
         TRY_STATUS(write_pin(db, record.id, *change.pin_hash));
+        record.has_pin = change.after.has_pin;
     }
     if (!change.differs) {
         return false;

@@ -77,9 +77,12 @@ def test_a_page_from_adding_to_removing_without_a_gateway(data_dir, tmp_path):
 def test_a_claim_and_its_pin(data_dir):
     run(data_dir, "add", "Mine")
     assert asked(data_dir, "claim", 1)["claimed"] is True and pin_hash(data_dir, 1) is None
-    assert asked(data_dir, "claim", 1, "--pin", stdin="2468-secret\n")["claimed"] is True
+    assert "active, claimed " in run(data_dir, "list", "--all").stdout and asked(data_dir, "show", 1)["has_pin"] is False
+    assert asked(data_dir, "claim", 1, "--pin", stdin="2468-secret\n")["has_pin"] is True
     assert pin_hash(data_dir, 1).startswith("$argon2id$")
-    assert asked(data_dir, "list")["pages"] == []
+    assert asked(data_dir, "list")["pages"] == [] and asked(data_dir, "list", "--all")["pages"][0]["has_pin"] is True
+    assert "active, claimed, PIN " in run(data_dir, "list", "--all").stdout
+    assert "state active, claimed, PIN\n" in run(data_dir, "show", 1).stdout
     assert "pin: expected 4 to 128 bytes" in run(data_dir, "claim", 1, "--pin", stdin="246\n", code=2).stderr
     assert "PIN: longer than 128" in run(data_dir, "claim", 1, "--pin", stdin="2" * 1000, code=2).stderr
     assert "no such page" in run(data_dir, "claim", 9, "--pin", stdin="2468\n", code=1).stderr

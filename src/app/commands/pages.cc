@@ -35,7 +35,8 @@ int fail(const Error& error) {
 }
 
 std::string state_of(const PageRecord& page) {
-    return std::string(to_string(page.lifecycle)) + (page.is_claimed ? ", claimed" : "");
+    return std::string(to_string(page.lifecycle)) + (page.is_claimed ? ", claimed" : "") +
+           (page.has_pin ? ", PIN" : "");
 }
 
 // What is shown of a page that was changed: `done` and which it is, or its record.

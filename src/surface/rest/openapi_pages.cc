@@ -45,6 +45,7 @@ constexpr Property kPageText[] = {
     {"author", kAuthor, "A label; may be empty."},
     {"lifecycle", kLifecycle, kAboutLifecycle},
     {"claimed", kBoolean, kAboutClaimed},
+    {"has_pin", kBoolean, "Whether a PIN opens it; only a claimed page has one."},
     {"current_version", kNumber, kAboutVersion},
     {"created_at", kText, "RFC 3339."},
     {"updated_at", kText, "RFC 3339."},

@@ -204,7 +204,8 @@ std::vector<Route> page_admin_routes(PageAdminDoor& pages) {
 void write_page_fields(JsonWriter& json, const titles::PageRecord& page) {
     json.field("id", page.id).field("title", page.title).field("slug", page.slug);
     json.field("author", page.author).field("lifecycle", to_string(page.lifecycle));
-    json.field("claimed", page.is_claimed).field("current_version", page.version);
+    json.field("claimed", page.is_claimed).field("has_pin", page.has_pin);
+    json.field("current_version", page.version);
     json.field("created_at", rfc3339(page.created_at));
     json.field("updated_at", rfc3339(page.updated_at));
 }

@@ -77,9 +77,9 @@ TEST_F(PageAdminDoorTest, ARecordIsAsPromised) {
             R"("current_version":3,"lifecycle":"unlisted","claimed":true,"pin":"2468-secret"})");
     EXPECT_EQ(response.status, 201) << response.lead;
     EXPECT_TRUE(has_header(response, "Location: /v1/pages/7"));
-    const std::vector<std::string> names = {
-        "id",      "title",           "slug",       "author",    "lifecycle",
-        "claimed", "current_version", "created_at", "updated_at"};
+    const std::vector<std::string> names = {"id",         "title",     "slug",    "author",
+                                            "lifecycle",  "claimed",   "has_pin", "current_version",
+                                            "created_at", "updated_at"};
     EXPECT_EQ(names_of(*reader.parse(response.lead)), names) << response.lead;
     EXPECT_EQ(response.lead.find("2468"), std::string::npos);
     EXPECT_EQ(response.lead.find("argon2"), std::string::npos);
@@ -90,6 +90,7 @@ TEST_F(PageAdminDoorTest, ARecordIsAsPromised) {
     EXPECT_EQ(shown.string_at("body"), "*x*");
     EXPECT_EQ(shown.string_at("lifecycle"), "unlisted");
     EXPECT_EQ(shown.find("claimed")->as_boolean(), true);
+    EXPECT_EQ(shown.find("has_pin")->as_boolean(), true);
     EXPECT_EQ(shown.find("current_version")->as_integer(), 3);
     EXPECT_TRUE(titles::verify_pin(pin_hash(7), Secret("2468-secret")));
 }
@@ -126,7 +127,7 @@ TEST_F(PageAdminDoorTest, APatchChangesWhatItNames) {
     EXPECT_TRUE(titles::verify_pin(pin_hash(1), Secret("first-pin")));
     ask_ok(Method::kPatch, page, R"({"pin":"second-pin"})");
     EXPECT_TRUE(titles::verify_pin(pin_hash(1), Secret("second-pin")));
-    ask_ok(Method::kPatch, page, R"({"pin":null})");
+    EXPECT_EQ(ask_ok(Method::kPatch, page, R"({"pin":null})").find("has_pin")->as_boolean(), false);
     EXPECT_EQ(pin_hash(1), "");
     ask_ok(Method::kPatch, page, R"({"pin":"third-pin"})");
     EXPECT_EQ(ask_ok(Method::kPatch, page, R"({"claimed":false})").find("claimed")->as_boolean(),

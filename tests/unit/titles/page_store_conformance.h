@@ -290,7 +290,10 @@ TYPED_TEST_P(PageStoreConformance, KeepsThePin) {
     PagePatch claim;
     claim.is_claimed = true;
     claim.pin_hash = "$argon2id$...";
-    EXPECT_TRUE(this->patch(made.id, claim).is_claimed);
+    EXPECT_FALSE(made.has_pin);
+    const PageRecord claimed_now = this->patch(made.id, claim);
+    EXPECT_TRUE(claimed_now.is_claimed);
+    EXPECT_TRUE(claimed_now.has_pin);
     EXPECT_EQ(this->backend_.run(this->backend_.second_store().pin_hash(made.id)).value(),
               "$argon2id$...");
     NewPage again = this->page("Mine");
@@ -299,9 +302,15 @@ TYPED_TEST_P(PageStoreConformance, KeepsThePin) {
     EXPECT_TRUE(this->backend_.run(this->backend_.store().import({again})).ok());
     EXPECT_EQ(this->backend_.run(this->backend_.store().pin_hash(made.id)).value(), "$argon2id$...")
         << "an import says nothing of PINs";
+    EXPECT_TRUE(this->backend_.run(this->backend_.store().get(made.id)).value().has_pin);
+    PagePatch taken_away;
+    taken_away.pin_hash = "";
+    EXPECT_FALSE(this->patch(made.id, taken_away).has_pin);
+    EXPECT_FALSE(this->backend_.run(this->backend_.store().get(made.id)).value().has_pin);
+    EXPECT_TRUE(this->patch(made.id, claim).has_pin) << "nothing but the PIN is new";
     PagePatch release;
     release.is_claimed = false;
-    this->patch(made.id, release);
+    EXPECT_FALSE(this->patch(made.id, release).has_pin);
     EXPECT_EQ(this->backend_.run(this->backend_.store().pin_hash(made.id)).value(), "")
         << "a PIN ends with the claim";
     PagePatch pin_alone;
@@ -313,7 +322,16 @@ TYPED_TEST_P(PageStoreConformance, KeepsThePin) {
     EXPECT_EQ(this->backend_.run(this->backend_.store().add(claimed)).error().code,
               Code::kInvalidRequest);
     claimed.is_claimed = true;
-    const std::int64_t with_pin = this->add(claimed).id;
+    const PageRecord opened = this->add(claimed);
+    EXPECT_TRUE(opened.has_pin);
+    const std::int64_t with_pin = opened.id;
+    PageQuery all;
+    all.only_candidates = false;
+    all.order = PageOrder::kTitle;
+    const PageList list = this->backend_.run(this->backend_.store().list(all)).value();
+    ASSERT_EQ(list.pages.size(), 2U);
+    EXPECT_FALSE(list.pages[0].has_pin);
+    EXPECT_TRUE(list.pages[1].has_pin);
     EXPECT_EQ(this->backend_.run(this->backend_.store().pin_hash(with_pin)).value(),
               "$argon2id$one");
     EXPECT_EQ(this->backend_.run(this->backend_.store().pin_hash(99)).error().code,
