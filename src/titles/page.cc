@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "titles/body_bounds.h"
 #include "titles/slug.h"
+#include "titles/visible.h"
 
 #include <utility>
 
@@ -24,14 +25,19 @@ Status check_number(std::string_view field, std::optional<std::int64_t> number) 
 
 Status check_line(std::string_view field, std::string_view text, std::size_t least,
                   std::size_t most) {
-    if (!is_valid_utf8(text) || has_control_characters(text)) {
+    if (!is_valid_utf8(text) || has_control_characters(text) || has_line_separators(text)) {
         return bad(std::string(field) + ": expected one line of UTF-8");
     }
     const std::size_t length = count_code_points(text);
-    const bool is_blank = text.find_first_not_of(' ') == std::string_view::npos;
-    if (length < least || length > most || (least > 0 && is_blank)) {
+    if (length < least || length > most) {
         return bad(std::string(field) + ": expected " + std::to_string(least) + " to " +
                    std::to_string(most) + " characters");
+    }
+    // Nobody could read the link to such a page, or follow it.
+    if (!text.empty() && !is_visible(text)) {
+        return bad(std::string(field) + ": expected " + std::to_string(least) + " to " +
+                   std::to_string(most) + " characters, and at least one that can be seen" +
+                   (least == 0 ? ", or none at all" : ""));
     }
     return {};
 }

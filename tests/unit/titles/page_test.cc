@@ -49,6 +49,46 @@ TEST(Page, SaysWhichFieldIsOutOfItsLimits) {
     EXPECT_TRUE(refusal(page).starts_with("body: expected "));
 }
 
+// What nobody sees is no title and no author, in whatever way it is invisible; one character that
+// is seen is enough, whatever stands around it.
+TEST(Page, ATitleCanBeSeen) {
+    const std::string_view invisible[] = {
+        "\u00A0\u2003\u3000",        // blanks
+        "\u200B\u200C\u200D\u2060",  // without a width
+        "\uFEFF",
+        "\u00AD",                    // a soft hyphen
+        "\u202E\u2066\u2069\u200F",  // directions
+        "\u3164\u115F\uFFA0",        // letters that fill a place
+        "\u2800",                    // no dot of a Braille cell
+        "\U000E0041",                // a tag
+        "\uFE0F\u034F",              // what varies or joins a letter that is not there
+        "\uFFF9",
+        "\U0001D159",
+    };
+    for (const std::string_view text : invisible) {
+        const std::string title = " " + std::string(text);
+        EXPECT_EQ(refusal(titled(title)),
+                  "title: expected 1 to 200 characters, and at least one that can be seen")
+            << title;
+        PagePatch patch;
+        patch.title = title;
+        EXPECT_FALSE(validate(patch).ok()) << title;
+        NewPage page = titled("Fine");
+        page.author = title;
+        EXPECT_EQ(refusal(page),
+                  "author: expected 0 to 80 characters, and at least one that can be seen, or none "
+                  "at all")
+            << title;
+        EXPECT_EQ(refusal(titled(title + "x")), "") << title;
+    }
+    for (const std::string_view seen :
+         {".", "\u05D0", "\U0001F642", "\u0600", "\u0301", "\uE000", "\U0002FFFD"}) {
+        EXPECT_EQ(refusal(titled(std::string(seen))), "") << seen;
+    }
+    EXPECT_EQ(refusal(titled("two\u2028lines")), "title: expected one line of UTF-8");
+    EXPECT_EQ(refusal(titled("two\u2029lines")), "title: expected one line of UTF-8");
+}
+
 TEST(Page, APatchHasTheSameLimits) {
     PagePatch patch;
     EXPECT_TRUE(patch.changes_nothing());
