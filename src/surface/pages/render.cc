@@ -5,11 +5,12 @@
 #include "base/text.h"
 #include "titles/highlight.h"
 
-#include <array>
+#include <algorithm>
 #include <cmath>
 #include <ctemplate/template_dictionary.h>
 #include <ctemplate/template_string.h>
 #include <initializer_list>
+#include <iterator>
 #include <utility>
 
 namespace sluice::surface {
@@ -76,6 +77,25 @@ void add_choices(TemplateDictionary& values, const char* section,
             row.ShowSection("CURRENT");
         }
     }
+}
+
+// Markup keeps a text's direction of writing to itself (`dir`, `bdi`), but the title of a window
+// has none: there what turns the text around it round is left out.
+std::string for_window(std::string_view text) {
+    constexpr std::string_view kEmbeddings[] = {"\u202A", "\u202B", "\u202C", "\u202D", "\u202E",
+                                                "\u2066", "\u2067", "\u2068", "\u2069"};
+    std::string out;
+    for (std::size_t at = 0; at < text.size();) {
+        const auto* const found = std::ranges::find_if(
+            kEmbeddings, [&](std::string_view one) { return text.substr(at).starts_with(one); });
+        if (found != std::end(kEmbeddings)) {
+            at += found->size();
+        } else {
+            out += text[at];
+            at += 1;
+        }
+    }
+    return out;
 }
 
 void set_author(TemplateDictionary& values, std::string_view author) {
@@ -181,7 +201,7 @@ struct PageRenderer::Layout {
           main(*values.AddIncludeDictionary("MAIN")) {
         form.SetFilename("search_form.html");
         main.SetFilename(main_file);
-        set(values, "TITLE", std::string(title) + " · " + std::string(kSite));
+        set(values, "TITLE", for_window(title) + " · " + std::string(kSite));
         set(values, "STYLE", renderer.assets_.path_of("pages.css"));
         set(values, "SCRIPT", renderer.assets_.path_of("pages.js"));
         set(values, "ICON", renderer.assets_.path_of("icon.svg"));

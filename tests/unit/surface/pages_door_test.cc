@@ -192,7 +192,7 @@ TEST_F(PagesDoorTest, APageIsShownAsItsLifecycleSays) {
     EXPECT_EQ(shown.status, 200);
     EXPECT_THAT(shown.lead, HasSubstr("<h1 dir=\"auto\">Café &lt;menu&gt;</h1>"));
     EXPECT_THAT(shown.lead, HasSubstr("<h2>Soup</h2>\n<p><em>hot</em>"));
-    EXPECT_THAT(shown.lead, HasSubstr("By Ada."));
+    EXPECT_THAT(shown.lead, HasSubstr("By <bdi>Ada</bdi>."));
     EXPECT_FALSE(has_header(shown, "X-Robots-Tag: noindex"));
 
     titles::PagePatch change;

@@ -234,6 +234,34 @@ TEST_F(PagesRenderTest, MarksStandInEscapedTitles) {
         << page_of(found.answer);
 }
 
+// A title, an author or a query that is written from right to left, or says that it is, turns
+// nothing around it round: each stands in an element of its own direction, and in the title of the
+// window, where there are no elements, what could do so is left out.
+TEST_F(PagesRenderTest, DirectionsOfWritingStayWhereTheyAre) {
+    const std::string turned = "\u202Eabc\u2066";
+    Answered found(TitleOutcome::kFound, turned);
+    found.hit(turned, 81, turned);
+    titles::PageRecord record;
+    record.title = record.author = turned;
+    Ledger ledger;
+    ledger.list.pages = {record};
+    ledger.list.total = 1;
+    const std::string results = page_of(found.answer);
+    EXPECT_EQ(count_of(results, "<h1>Results for “<bdi>" + turned + "</bdi>”</h1>"), 1U) << results;
+    for (const std::string& page :
+         {results, renderer.ledger(ledger, {}), renderer.page(record, "<p>x</p>", {})}) {
+        EXPECT_EQ(count_of(page, "y <bdi>" + turned + "</bdi>"), 1U) << page;
+        EXPECT_EQ(count_of(page, " dir=\"auto\">"), page.find("<article>") == page.npos ? 1U : 2U)
+            << page;
+        const std::string window = page.substr(page.find("<title>"), page.find("</title>"));
+        EXPECT_EQ(count_of(window.substr(0, window.find("</title>")), "\u202E"), 0U) << window;
+    }
+    EXPECT_NE(renderer.page(record, "", {}).find("<title>abc · Pages</title>"), std::string::npos);
+    record.title = "א\u200Fב";
+    EXPECT_NE(renderer.page(record, "", {}).find("<title>א\u200Fב · Pages</title>"),
+              std::string::npos);
+}
+
 TEST_F(PagesRenderTest, TheLedgerHasParts) {
     Ledger ledger;
     ledger.list.total = 120;
@@ -248,7 +276,7 @@ TEST_F(PagesRenderTest, TheLedgerHasParts) {
     const std::string page = renderer.ledger(ledger, {});
     for (const char* text :
          {"120 pages", "href=\"/?sort=title\"", "href=\"/?sort=title&amp;page=3\"", "Page 2 of 3",
-          "href=\"/p/caf%C3%A9\" dir=\"auto\">Café</a>", "by Ada",
+          "href=\"/p/caf%C3%A9\" dir=\"auto\">Café</a>", "by <bdi>Ada</bdi>",
           "<a href=\"/?sort=title\" aria-current=\"true\">By title</a>"}) {
         EXPECT_NE(page.find(text), std::string::npos) << text << "\n" << page;
     }
