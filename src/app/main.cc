@@ -52,6 +52,11 @@ int main(int argc, char** argv) {
     }
     try {
         app.parse(argc, argv);
+    } catch (const CLI::ConversionError& error) {
+        if (!sluice::app::explain_wrong_value(app, error)) {
+            app.exit(error);
+        }
+        return 2;
     } catch (const CLI::ParseError& error) {
         const auto end = static_cast<CLI::ExitCodes>(error.get_exit_code());
         if ((end == CLI::ExitCodes::ExtrasError || end == CLI::ExitCodes::RequiredError) &&

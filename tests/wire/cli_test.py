@@ -34,6 +34,7 @@ def test_help_teaches(args):
     (["tokens", "add", "--requests-per-minute", "99999999"], "requests"), (["serve", "--set", "novalue"], "KEY=VALUE"),
     (["tokens", "add", "--budget-usd-day", "0.0000004"], "at least 0.000001"),
     (["tokens", "add", "--budget-usd-day", "nan"], "at least 0.000001"),
+    (["tokens", "add", "--requests-per-minute", "many"], "--requests-per-minute: expected a whole number: a limit of its own"),
     (["tokens", "add", "--requests-per-minute", "-1"], "requests"),
     (["search", "--lnae", "deep", "x"], "`sluice search` takes no option '--lnae'; did you mean '--lane'?"),
     (["serve", "--lisen", "127.0.0.1:9000"], "takes no option '--lisen'; did you mean '--listen'?"),

@@ -126,12 +126,33 @@ def test_a_pin_that_is_typed_is_not_shown(data_dir):
     (["add", "x", "--slug", "A b"], "slug: expected"), (["add", "x", "--lifecycle", "live"], "active, unlisted or archived"),
     (["add", "x", "--id", "0"], "id: expected a whole number"), (["add", "x", "--autor", "Ada"], "did you mean '--author'"),
     (["update", "1"], "say what to change"), (["update", "one", "--title", "x"], "one"), (["list", "--sort", "best"], "newest, oldest"),
-    (["list", "--limit", "0"], "limit"), (["claim", "1", "--pin", "2468"], "takes no"), (["clam", "1"], "did you mean 'claim'")],
+    (["list", "--limit", "0"], "limit"), (["claim", "1", "--pin", "2468"], "takes no"), (["clam", "1"], "did you mean 'claim'"),
+    (["update", "one", "--title", "x"], "id: expected a whole number: as `sluice pages list --all` shows it; found 'one'"),
+    (["show", "1.5"], "id: expected a whole number"), (["add", "x", "--id", "ten"], "--id: expected a whole number: a number of your own"),
+    (["add", "x", "--id", "9" * 30], "id: expected a whole number from 1"), (["list", "--json=abc"], "--json: expected no value"),
+    (["list", "--limit", "many"], "range 1 to 1000"), (["list", "--offset", "-1"], "range 0 to 1000000")],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "")
 def test_mistakes_are_named_and_change_nothing(data_dir, args, said):
     run(data_dir, "add", "First")
     assert said in run(data_dir, *args, code=2).stderr
     assert titles(data_dir) == ["First"] and asked(data_dir, "show", 1)["current_version"] == 1
+
+
+@pytest.mark.parametrize("args", [["claim", "1", "--pin", "2468-secret"], ["claim", "1", "--pin=2468-secret"], ["claim", "--pin", "2468-secret"],
+                                  ["claim", "--pin", "1", "2468-secret"]], ids=" ".join)
+def test_a_pin_on_the_command_line_is_not_repeated(data_dir, args):
+    run(data_dir, "add", "First")
+    refused = run(data_dir, *args, code=2).stderr
+    assert "2468" not in refused and "expected" in refused or "from the terminal" in refused
+    assert asked(data_dir, "show", 1)["claimed"] is False
+
+
+def test_a_body_that_is_not_there_is_named(data_dir):
+    run(data_dir, "add", "First")
+    for args in (["add", "Second"], ["update", 1]):
+        refused = run(data_dir, *args, "--body-file", "nowhere.md", code=1).stderr
+        assert "--body-file: " in refused and "nowhere.md" in refused and "No such file" in refused and "list --all" not in refused
+    assert titles(data_dir) == ["First"]
 
 
 def test_the_api_and_the_commands_see_the_same_pages(gateway):

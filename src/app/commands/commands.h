@@ -8,7 +8,8 @@
 
 namespace CLI {
 class App;
-}
+class ConversionError;
+}  // namespace CLI
 
 namespace sluice::app {
 
@@ -35,6 +36,9 @@ bool has_command(const CLI::App& app, const std::string& name);
 // After a command line that was refused: says which word the command that was meant does not take,
 // and what is nearest to it. False: there is no such word, and nothing was said.
 bool explain_wrong_word(const CLI::App& app);
+// After a value that is not of its option's kind: says which option that is and what was expected.
+// False: nothing was said. Neither repeats what may be a secret.
+bool explain_wrong_value(const CLI::App& app, const CLI::ConversionError& error);
 // Says that there is no command `name` and which one may have been meant. Returns the exit code.
 int unknown_command(const CLI::App& app, const std::string& name);
 

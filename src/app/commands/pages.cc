@@ -46,13 +46,22 @@ int show_record(const std::string& done, const PageRecord& page, bool as_json) {
     return 0;
 }
 
-// Markdown of a file, or of standard input.
-Result<std::string> read_body(const std::string& path) {
+// Markdown of a file, or of standard input. Nothing, and said why, when it can't be read.
+std::optional<std::string> read_body(const std::string& path) {
     if (path != "-") {
-        return SystemEnvironment().read_file(path, titles::kMaxBodyBytes);
+        auto text = SystemEnvironment().read_file(path, titles::kMaxBodyBytes);
+        if (!text.ok()) {
+            print_error("--body-file: " + text.error().message);
+            return std::nullopt;
+        }
+        return *std::move(text);
     }
     std::string text(titles::kMaxBodyBytes + 1, '\0');
     text.resize(std::fread(text.data(), 1, text.size(), stdin));
+    if (std::ferror(stdin) != 0) {
+        print_error("--body-file: standard input can't be read");
+        return std::nullopt;
+    }
     return text;  // the store says what is too long
 }
 
@@ -84,8 +93,8 @@ int add(PageSession& file, const AddOptions& options, bool as_json) {
     page.author = options.author;
     if (!options.body_file.empty()) {
         auto body = read_body(options.body_file);
-        if (!body.ok()) {
-            return fail(body.error());
+        if (!body) {
+            return 1;
         }
         page.body = *std::move(body);
     }
@@ -119,8 +128,8 @@ int update(PageSession& file, std::int64_t id, const UpdateOptions& options, boo
     change.author = options.author;
     if (options.body_file) {
         auto body = read_body(*options.body_file);
-        if (!body.ok()) {
-            return fail(body.error());
+        if (!body) {
+            return 1;
         }
         change.body = *std::move(body);
     }
@@ -337,8 +346,14 @@ void add_claim_command(CLI::App& pages, std::function<int()>& chosen) {
     const auto config = add_config_options(*command);
     const auto id = add_page_id(*command);
     const auto with_pin = std::make_shared<bool>(false);
-    command->add_flag("--pin", *with_pin,
-                      "read a PIN from the terminal, unseen, or from standard input");
+    command
+        ->add_flag("--pin", *with_pin,
+                   "read a PIN from the terminal, unseen, or from standard input")
+        ->check([](const std::string& value) {
+            return value == "true" ? ""
+                                   : "expected no value: the PIN is read from the terminal or from "
+                                     "standard input";
+        });
     const auto as_json = add_json_flag(*command);
     command->footer("Example: sluice pages claim 7 --pin < pin.txt");
     command->callback([&chosen, config, id, with_pin, as_json] {
