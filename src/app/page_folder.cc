@@ -52,41 +52,63 @@ Result<std::unique_ptr<PageSource>> PageFolder::open_file(const std::string& pat
     return std::unique_ptr<PageSource>(std::move(source));
 }
 
+// An error of one entry and one of going on to the next are told apart: the second would cover the
+// first.
 Status PageFolder::look() {
-    std::error_code error;
-    fs::recursive_directory_iterator entries(folder_, error);
-    for (; !error && entries != fs::recursive_directory_iterator(); entries.increment(error)) {
+    std::error_code going_on;
+    fs::path reading = folder_;  // the folder that the next entry comes from
+    fs::recursive_directory_iterator entries(folder_, going_on);
+    for (; !going_on && entries != fs::recursive_directory_iterator();
+         entries.increment(going_on)) {
         const fs::directory_entry& entry = *entries;
+        reading = entry.path().parent_path();
         if (is_hidden(entry.path())) {
             entries.disable_recursion_pending();
             continue;
         }
-        if (entry.is_symlink(error)) {
-            links_ += 1;
-            continue;
+        std::error_code error;
+        const fs::file_type type = entry.symlink_status(error).type();
+        if (error) {
+            return unreadable(entry.path().string(), error);
         }
-        if (!entry.is_regular_file(error)) {
-            continue;
+        if (type == fs::file_type::directory) {
+            reading = entry.path();
         }
-        if (!is_markdown_name(entry.path().filename().string())) {
-            others_ += 1;
-            continue;
-        }
-        if (files_.size() == titles::kMaxPages) {
-            return Error{Code::kConflict,
-                         Blame::kCaller,
-                         folder_ + " has more than " + std::to_string(titles::kMaxPages) +
-                             " Markdown files, which is as many pages as are kept",
-                         {}};
-        }
-        const std::uint64_t bytes = entry.file_size(error);
-        files_.push_back({entry.path().lexically_relative(folder_).generic_string(), bytes});
-        bytes_ += bytes;
+        TRY_STATUS(take(entry, type));
     }
-    if (error) {
-        return unreadable(folder_, error);
+    if (going_on) {
+        return unreadable(reading.string(), going_on);
     }
     std::ranges::sort(files_, {}, &File::path);
+    return {};
+}
+
+Status PageFolder::take(const fs::directory_entry& entry, fs::file_type type) {
+    if (type == fs::file_type::symlink) {
+        links_ += 1;
+        return {};
+    }
+    if (type != fs::file_type::regular) {
+        return {};
+    }
+    if (!is_markdown_name(entry.path().filename().string())) {
+        others_ += 1;
+        return {};
+    }
+    if (files_.size() == titles::kMaxPages) {
+        return Error{Code::kConflict,
+                     Blame::kCaller,
+                     folder_ + " has more than " + std::to_string(titles::kMaxPages) +
+                         " Markdown files, which is as many pages as are kept",
+                     {}};
+    }
+    std::error_code error;
+    const std::uint64_t bytes = entry.file_size(error);
+    if (error) {
+        return unreadable(entry.path().string(), error);
+    }
+    files_.push_back({entry.path().lexically_relative(folder_).generic_string(), bytes});
+    bytes_ += bytes;
     return {};
 }
 

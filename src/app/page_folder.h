@@ -3,6 +3,7 @@
 
 #include "app/page_source.h"
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,8 @@ class PageFolder final : public PageSource {
 
     explicit PageFolder(std::string folder) : folder_(std::move(folder)) {}
     Status look();
+    // Counts one entry, or keeps it as a page.
+    Status take(const std::filesystem::directory_entry& entry, std::filesystem::file_type type);
 
     const std::string folder_;
     std::vector<File> files_;

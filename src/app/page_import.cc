@@ -126,34 +126,47 @@ class Import {
         }
     }
 
-    // False: the import ends here.
+    // False: the import ends here. A batch goes in as a whole or not at all, so that after one that
+    // is left out what stands before it is written for itself, and then the rest: each page is
+    // tried twice at most, however many are left out.
     bool flush() {
         batch_bytes_ = 0;
-        while (!batch_.empty()) {
-            const Result<titles::ImportCount> count = write_(batch_);
+        std::size_t begin = 0;
+        std::size_t end = batch_.size();
+        while (begin < batch_.size()) {
+            const Result<titles::ImportCount> count = write_(part_of_batch(begin, end));
             if (count.ok()) {
                 report_.count.added += count->added;
                 report_.count.changed += count->changed;
                 report_.count.same += count->same;
-                batch_.clear();
-                places_.clear();
-                break;
+                begin = end;
+                end = batch_.size();
+                continue;
             }
             const auto [place, text] = titles::placed_message(count.error().message);
-            if (place == 0 || place > batch_.size()) {
+            if (place == 0 || place > end - begin) {
                 report_.error = count.error().message;
                 return false;
             }
+            const std::size_t at = begin + place - 1;
             if (on_bad_ == OnBadPage::kStop) {
-                report_.error = places_[place - 1] + ": " + std::string(text);
+                report_.error = places_[at] + ": " + std::string(text);
                 return false;
             }
-            refuse(places_[place - 1], text);
-            const auto at = static_cast<std::ptrdiff_t>(place - 1);
-            batch_.erase(batch_.begin() + at);
-            places_.erase(places_.begin() + at);
+            refuse(places_[at], text);
+            batch_.erase(batch_.begin() + static_cast<std::ptrdiff_t>(at));
+            places_.erase(places_.begin() + static_cast<std::ptrdiff_t>(at));
+            end = at > begin ? at : batch_.size();
         }
+        batch_.clear();
+        places_.clear();
         return true;
+    }
+
+    std::vector<NewPage> part_of_batch(std::size_t begin, std::size_t end) const {
+        const auto first = batch_.begin();
+        return {first + static_cast<std::ptrdiff_t>(begin),
+                first + static_cast<std::ptrdiff_t>(end)};
     }
 
     void refuse(const std::string& where, std::string_view message) {

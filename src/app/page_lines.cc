@@ -91,7 +91,6 @@ Status PageLines::rewind() {
     line_ = 0;
     buffer_.clear();
     begin_ = 0;
-    at_end_ = false;
     return {};
 }
 
@@ -106,8 +105,7 @@ Result<bool> PageLines::fill() {
     if (std::ferror(file_.get()) != 0) {
         return cannot_read(name_, errno);
     }
-    at_end_ = count == 0;
-    return !at_end_;
+    return count > 0;
 }
 
 Result<std::optional<std::string_view>> PageLines::next_line(bool& is_cut) {

@@ -43,7 +43,6 @@ class PageLines final : public PageSource {
     std::size_t line_ = 0;          // its number
     std::string buffer_;
     std::size_t begin_ = 0;  // of what is still to be given in buffer_
-    bool at_end_ = false;
     JsonReader reader_;
 };
 

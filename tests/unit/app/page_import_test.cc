@@ -62,6 +62,7 @@ struct Imported {
     ImportReport report;
     std::vector<std::vector<NewPage>> batches;
     std::vector<std::string> refused;
+    std::size_t tried = 0;  // pages that the store looked at
 
     std::string slugs() const {
         std::string text;
@@ -74,7 +75,7 @@ struct Imported {
     }
 };
 
-// A store that refuses the slug "taken", and breaks at the batch `breaks_at`.
+// A store that refuses slugs that begin with "taken", and breaks at the batch `breaks_at`.
 Imported run(FakeSource& source, OnBadPage on_bad, std::size_t breaks_at = 99,
              std::size_t interrupted_after = 99'999) {
     Imported run;
@@ -84,7 +85,8 @@ Imported run(FakeSource& source, OnBadPage on_bad, std::size_t breaks_at = 99,
             return Error{Code::kUnavailable, Blame::kGateway, "the store is away", {}};
         }
         for (std::size_t i = 0; i < batch.size(); ++i) {
-            if (batch[i].slug == "taken") {
+            run.tried += 1;
+            if (batch[i].slug.starts_with("taken")) {
                 return Error{
                     Code::kConflict, Blame::kCaller, std::to_string(i + 1) + ": slug: taken", {}};
             }
@@ -155,6 +157,27 @@ TEST(PageImport, AConflictIsToldByItsLine) {
     EXPECT_EQ(skipped.slugs(), "a z ");
     EXPECT_EQ(skipped.refused,
               (std::vector<std::string>{"line 2: title: bad", "line 3: slug: taken"}));
+}
+
+// What is left out costs its own place, not the whole batch again.
+TEST(PageImport, APageThatIsLeftOutMakesNothingBeWrittenAgain) {
+    std::vector<NewPage> pages;
+    for (std::size_t i = 0; i < titles::kMaxPagesAtOnce; ++i) {
+        const bool is_good = i % 10 < 7;
+        pages.push_back(page("Page", (is_good ? "good-" : "taken-") + std::to_string(i)));
+    }
+    FakeSource source(pages);
+    const Imported skipped = run(source, OnBadPage::kSkip, 9'999);
+    EXPECT_EQ(skipped.report.count.added, 700U);
+    EXPECT_EQ(skipped.report.refused, 300U);
+    EXPECT_EQ(skipped.refused.front(), "line 8: slug: taken");
+    EXPECT_EQ(skipped.refused.back(), "line 1000: slug: taken");
+    std::string expected;
+    for (const NewPage& one : pages) {
+        expected += one.slug.starts_with("good") ? one.slug + " " : "";
+    }
+    EXPECT_EQ(skipped.slugs(), expected) << "each once, in its order";
+    EXPECT_LE(skipped.tried, 2 * titles::kMaxPagesAtOnce);
 }
 
 TEST(PageImport, EndsEarlyWithWhatIsInCounted) {

@@ -4,14 +4,18 @@
 #include "support/temp_dir.h"
 #include "surface/rest/page_request.h"
 
+#include <climits>
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <memory>
 #include <string>
 #include <sys/stat.h>
+#include <system_error>
 #include <thread>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -111,6 +115,34 @@ TEST_F(PageSourceTest, AFolderIsReadInOrderWithoutWhatIsHiddenOrElsewhere) {
         EXPECT_EQ(source->bytes_read(), source->bytes());
     }
     EXPECT_EQ(all_of(*open(dir.file("book/b.md"))), std::vector<std::string>{"b.md: Bee"});
+}
+
+// Of a file that can't be looked at the error is told with its path, and is not covered by going on
+// to the next one. Its path is longer than the system takes, so that no account may look at it.
+TEST_F(PageSourceTest, AFileThatCanNotBeLookedAtIsNamed) {
+    constexpr std::size_t kLongest = PATH_MAX - 4;  // of a folder that can be opened
+    int folder = ::open(dir.path().c_str(), O_RDONLY | O_DIRECTORY);
+    std::string path = dir.path().string();
+    while (path.size() < kLongest) {
+        const std::size_t left = kLongest - path.size();
+        const std::string part(left <= 200 ? left - 1 : 100, 'd');
+        ASSERT_EQ(::mkdirat(folder, part.c_str(), 0700), 0);
+        const int below = ::openat(folder, part.c_str(), O_RDONLY | O_DIRECTORY);
+        ASSERT_GE(below, 0);
+        ::close(folder);
+        folder = below;
+        path += "/" + part;
+    }
+    const int file = ::openat(folder, "far.md", O_CREAT | O_WRONLY, 0600);
+    ASSERT_GE(file, 0);
+    ::close(file);
+    ::close(folder);
+    write("near.md", "# Near");
+    const auto source = open_page_source(dir.path().string());
+    ASSERT_FALSE(source.ok());
+    EXPECT_TRUE(source.error().message.ends_with(
+        "far.md: " + std::make_error_code(std::errc::filename_too_long).message()))
+        << source.error().message;
 }
 
 TEST_F(PageSourceTest, WhatIsNotThereIsNamed) {
