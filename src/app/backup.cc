@@ -28,8 +28,11 @@ Error cannot_write(const std::string& path, int reason) {
 class Workshop {
  public:
     static Result<Workshop> open(const std::string& path) {
-        TRY(std::string folder, io::make_private_folder(path + "."));
-        return Workshop(std::move(folder));
+        Result<std::string> folder = io::make_private_folder(path + ".");
+        if (!folder.ok()) {
+            return name_place(folder.error(), path + ".", path);
+        }
+        return Workshop(*std::move(folder));
     }
     Workshop(Workshop&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
     Workshop& operator=(Workshop&&) = delete;
@@ -40,6 +43,7 @@ class Workshop {
         }
     }
 
+    const std::string& folder() const { return folder_; }
     std::string file(std::string_view name) const { return folder_ + "/" + std::string(name); }
 
  private:
@@ -83,16 +87,9 @@ Status pack(const BackupManifest& manifest, const Workshop& workshop, const std:
     return writer.finish();
 }
 
-}  // namespace
-
-Result<BackupManifest> write_backup(const std::string& data_dir, const std::string& path,
-                                    const Clock& clock) {
-    TRY_STATUS(use_data_dir(data_dir, StoreUse::kChange));
-    std::error_code error;
-    if (std::filesystem::exists(std::filesystem::symlink_status(path, error))) {
-        return cannot_write(path, EEXIST);
-    }
-    TRY(const Workshop workshop, Workshop::open(path));
+// Makes the archive in the workshop.
+Result<BackupManifest> make(const std::string& data_dir, const Workshop& workshop,
+                            const Clock& clock) {
     BackupManifest manifest{
         .version = std::string(kVersion), .made_at = rfc3339(clock.wall_now()), .files = {}};
     for (const KeptFile& kept : kept_files()) {
@@ -109,10 +106,26 @@ Result<BackupManifest> write_backup(const std::string& data_dir, const std::stri
                          "with --data-dir",
                      {}};
     }
-    const std::string archive = workshop.file("archive");
-    TRY_STATUS(pack(manifest, workshop, archive));
+    TRY_STATUS(pack(manifest, workshop, workshop.file(kArchiveName)));
+    return manifest;
+}
+
+}  // namespace
+
+Result<BackupManifest> write_backup(const std::string& data_dir, const std::string& path,
+                                    const Clock& clock) {
+    TRY_STATUS(use_data_dir(data_dir, StoreUse::kChange));
+    std::error_code error;
+    if (std::filesystem::exists(std::filesystem::symlink_status(path, error))) {
+        return cannot_write(path, EEXIST);
+    }
+    TRY(const Workshop workshop, Workshop::open(path));
+    Result<BackupManifest> manifest = make(data_dir, workshop, clock);
+    if (!manifest.ok()) {
+        return name_archive(manifest.error(), workshop.folder(), path);
+    }
     // Unlike a rename, a link never takes the place of a file that came meanwhile.
-    if (::link(archive.c_str(), path.c_str()) != 0) {
+    if (::link(workshop.file(kArchiveName).c_str(), path.c_str()) != 0) {
         return cannot_write(path, errno);
     }
     const std::filesystem::path folder = std::filesystem::path(path).parent_path();

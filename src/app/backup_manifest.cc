@@ -133,4 +133,26 @@ Result<BackupManifest> parse_manifest(std::string_view json) {
     return manifest;
 }
 
+Error name_archive(Error error, const std::string& folder, const std::string& archive) {
+    const auto replace = [&error](const std::string& what, const std::string& with) {
+        for (std::size_t at = error.message.find(what); at != std::string::npos;
+             at = error.message.find(what, at + with.size())) {
+            error.message.replace(at, what.size(), with);
+        }
+    };
+    for (const KeptFile& kept : kept_files()) {
+        const std::string name(kept.name);
+        replace(folder + "/" + name, name + " of " + archive);
+    }
+    replace(folder + "/" + std::string(kArchiveName), archive);
+    replace(folder, archive);
+    return error;
+}
+
+Error name_place(Error error, const std::string& prefix, const std::string& place) {
+    SLUICE_ASSERT(error.message.starts_with(prefix));
+    error.message.replace(0, error.message.find(": ", prefix.size()), place);
+    return error;
+}
+
 }  // namespace sluice::app

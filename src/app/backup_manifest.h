@@ -45,4 +45,14 @@ std::string render_manifest(const BackupManifest& manifest);
 // there twice. kConflict when this program is too old for its format or for the schema of a file.
 Result<BackupManifest> parse_manifest(std::string_view json);
 
+// What the archive is called in the folder that it is made in.
+inline constexpr std::string_view kArchiveName = "archive";
+
+// An error of a file in `folder`, which nobody knows and which is gone when somebody reads of it,
+// in words of the archive: its own path, or "keys.db of" it.
+Error name_archive(Error error, const std::string& folder, const std::string& archive);
+
+// The same of such a folder that could not be made: its name would have begun with `prefix`.
+Error name_place(Error error, const std::string& prefix, const std::string& place);
+
 }  // namespace sluice::app

@@ -14,6 +14,7 @@ namespace sluice::app {
 namespace {
 
 constexpr std::size_t kLongestProcessId = 20;
+constexpr int kTurns = 10;  // of finding a lock file that is taken away meanwhile
 
 Error unusable(const std::string& path, int reason) {
     return {.code = Code::kUnavailable,
@@ -31,6 +32,28 @@ std::string holder_of(int file) {
     return digits.empty() ? std::string("another process") : "process " + std::string(digits);
 }
 
+struct LockFile {
+    int descriptor;  // -1: errno says why
+    bool is_new;
+};
+LockFile open_or_make(const std::string& path) {
+    constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
+    const int made = ::open(path.c_str(), kFlags | O_CREAT | O_EXCL, S_IRUSR | S_IWUSR);
+    if (made >= 0 || errno != EEXIST) {
+        return {made, true};
+    }
+    return {::open(path.c_str(), kFlags), false};
+}
+
+// Whether the open file is still what others find there: who waits with a file that was taken away
+// would hold a lock that nobody else sees.
+bool is_at(const std::string& path, int file) {
+    struct stat held = {};
+    struct stat found = {};
+    return ::fstat(file, &held) == 0 && ::lstat(path.c_str(), &found) == 0 &&
+           held.st_dev == found.st_dev && held.st_ino == found.st_ino;
+}
+
 void write_holder(int file) {
     const std::string text = std::to_string(::getpid()) + "\n";
     if (::ftruncate(file, 0) == 0) {
@@ -42,23 +65,38 @@ void write_holder(int file) {
 
 Result<DataDirLock> DataDirLock::take(const std::string& data_dir) {
     const std::string path = data_dir + "/serve.lock";
-    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
-                            S_IRUSR | S_IWUSR);
-    if (file < 0) {
-        return unusable(path, errno);
+    for (int turn = 0; turn < kTurns; ++turn) {
+        const auto [file, is_new] = open_or_make(path);
+        if (file < 0 && errno == ENOENT && !is_new) {
+            continue;  // taken away since
+        }
+        if (file < 0) {
+            return unusable(path, errno);
+        }
+        DataDirLock lock(file, is_new ? path : std::string());
+        if (::flock(file, LOCK_EX | LOCK_NB) != 0) {
+            if (errno != EWOULDBLOCK) {
+                return unusable(path, errno);
+            }
+            return Error{
+                .code = Code::kUnavailable,
+                .blame = Blame::kGateway,
+                .message = "the data directory " + data_dir + " is in use by " + holder_of(file),
+                .retry_after = {}};
+        }
+        if (is_at(path, file)) {
+            write_holder(file);
+            return lock;
+        }
     }
-    DataDirLock lock(file);
-    if (::flock(file, LOCK_EX | LOCK_NB) == 0) {
-        write_holder(file);
-        return lock;
+    return unusable(path, EAGAIN);
+}
+
+void DataDirLock::leave_no_trace() {
+    if (!made_.empty()) {
+        ::unlink(made_.c_str());
+        made_.clear();
     }
-    if (errno != EWOULDBLOCK) {
-        return unusable(path, errno);
-    }
-    return Error{.code = Code::kUnavailable,
-                 .blame = Blame::kGateway,
-                 .message = "the data directory " + data_dir + " is in use by " + holder_of(file),
-                 .retry_after = {}};
 }
 
 DataDirLock::~DataDirLock() {

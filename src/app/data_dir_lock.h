@@ -16,14 +16,20 @@ class DataDirLock {
     // the process that holds it, when another one does, or when the file can't be used.
     static Result<DataDirLock> take(const std::string& data_dir);
 
-    DataDirLock(DataDirLock&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
+    // Takes the file away again, if take() made it: for who leaves the directory as it was. The
+    // lock is held all the same.
+    void leave_no_trace();
+
+    DataDirLock(DataDirLock&& other) noexcept
+        : file_(std::exchange(other.file_, -1)), made_(std::exchange(other.made_, {})) {}
     DataDirLock& operator=(DataDirLock&&) = delete;
     ~DataDirLock();
 
  private:
-    explicit DataDirLock(int file) : file_(file) {}
+    DataDirLock(int file, std::string made) : file_(file), made_(std::move(made)) {}
 
     int file_;
+    std::string made_;  // the path of a file that was not there before; empty: it was
 };
 
 }  // namespace sluice::app

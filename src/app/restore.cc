@@ -153,6 +153,38 @@ Status finish(const std::string& data_dir) {
     return io::sync_to_disk(data_dir);
 }
 
+// The same.
+Result<BackupManifest> restore(const std::string& path, const std::string& data_dir,
+                               Overwrite overwrite) {
+    if (overwrite == Overwrite::kNo && holds_something(data_dir)) {
+        return refusal(Code::kConflict, data_dir +
+                                            " holds keys, tokens, pages or spending already; "
+                                            "--force gives them up");
+    }
+    TRY_STATUS(remove_drafts(data_dir));
+    const Result<std::string> draft = io::make_private_folder(below(data_dir, kDraftPrefix));
+    if (!draft.ok()) {
+        return name_place(draft.error(), below(data_dir, kDraftPrefix), data_dir);
+    }
+    Result<BackupManifest> manifest = lay_out_all(path, *draft);
+    if (manifest.ok()) {
+        const Status listed = add_list(*manifest, *draft);
+        if (!listed.ok()) {
+            manifest = listed.error();
+        }
+    }
+    std::error_code error;
+    if (!manifest.ok()) {
+        fs::remove_all(*draft, error);
+        return name_archive(manifest.error(), *draft, path);
+    }
+    fs::rename(*draft, below(data_dir, kDecided), error);
+    TRY_STATUS(checked(data_dir, error));
+    TRY_STATUS(io::sync_to_disk(data_dir));
+    TRY_STATUS(finish(data_dir));
+    return manifest;
+}
+
 }  // namespace
 
 Status finish_restore(const std::string& data_dir) {
@@ -166,31 +198,17 @@ Status finish_restore(const std::string& data_dir) {
 
 Result<BackupManifest> restore_backup(const std::string& path, const std::string& data_dir,
                                       Overwrite overwrite) {
+    std::error_code error;
+    const bool was_there = fs::exists(fs::symlink_status(data_dir, error));
     TRY_STATUS(use_data_dir(data_dir, StoreUse::kMake));
-    TRY(const DataDirLock lock, DataDirLock::take(data_dir));
-    if (overwrite == Overwrite::kNo && holds_something(data_dir)) {
-        return refusal(Code::kConflict, data_dir +
-                                            " holds keys, tokens, pages or spending already; "
-                                            "--force gives them up");
-    }
-    TRY_STATUS(remove_drafts(data_dir));
-    TRY(const std::string draft, io::make_private_folder(below(data_dir, kDraftPrefix)));
-    Result<BackupManifest> manifest = lay_out_all(path, draft);
-    if (manifest.ok()) {
-        const Status listed = add_list(*manifest, draft);
-        if (!listed.ok()) {
-            manifest = listed.error();
+    TRY(DataDirLock lock, DataDirLock::take(data_dir));
+    Result<BackupManifest> manifest = restore(path, data_dir, overwrite);
+    if (!manifest.ok()) {
+        lock.leave_no_trace();
+        if (!was_there) {
+            fs::remove(data_dir, error);  // unless there is something in it
         }
     }
-    std::error_code error;
-    if (!manifest.ok()) {
-        fs::remove_all(draft, error);
-        return manifest;
-    }
-    fs::rename(draft, below(data_dir, kDecided), error);
-    TRY_STATUS(checked(draft, error));
-    TRY_STATUS(io::sync_to_disk(data_dir));
-    TRY_STATUS(finish(data_dir));
     return manifest;
 }
 

@@ -7,6 +7,8 @@ import hashlib
 import io
 import json
 import os
+import re
+import resource
 import shutil
 import signal
 import sqlite3
@@ -110,6 +112,29 @@ def test_what_can_not_be_backed_up_is_said(tmp_path):
     assert not (tmp_path / "a").exists() and not list(tmp_path.glob("a.*"))
 
 
+def test_an_error_names_what_the_operator_named(data_dir, tmp_path):
+    """Not the folder that copies are made in, which is gone when somebody reads of it."""
+    nowhere = run("backup", tmp_path / "nowhere" / "a.tar.gz", "--data-dir", data_dir)
+    assert nowhere.stderr == f"sluice: {tmp_path}/nowhere/a.tar.gz: No such file or directory\n" and nowhere.returncode == 1
+    # Written to a disk that has room for so much of each file.
+    good("pages", "add", "A page", "--data-dir", data_dir)
+    archive = tmp_path / "with-pages.tar.gz"
+    good("backup", archive, "--data-dir", data_dir)
+    named = 0
+    for most in (33_000, 50_000, 80_000, 120_000):
+        for args in (["backup", tmp_path / "b.tar.gz", "--data-dir", data_dir], ["restore", archive, "--data-dir", tmp_path / "target"]):
+            full = subprocess.run([SLUICE, *map(str, args)], capture_output=True, text=True, timeout=TIMEOUT_S, restore_signals=False,
+                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most, most)))
+            if full.returncode == 0:
+                (tmp_path / "b.tar.gz").unlink(missing_ok=True)
+                shutil.rmtree(tmp_path / "target", ignore_errors=True)
+                continue
+            assert full.returncode == 1 and not re.search(r"(gz\.|restore-)\w{6}", full.stderr), full.stderr
+            assert not (tmp_path / "b.tar.gz").exists() and not (tmp_path / "target").exists()
+            named += str(args[1]) in full.stderr
+    assert named > 0
+
+
 def test_restored_elsewhere_it_is_all_there(data_dir, archive, tmp_path):
     elsewhere = tmp_path / "elsewhere"
     good("restore", archive, "--data-dir", elsewhere)
@@ -183,6 +208,7 @@ def test_what_is_there_is_given_up_by_decision_only(data_dir, archive, tmp_path)
     changed = state(data_dir)
     refused = run("restore", archive, "--data-dir", data_dir)
     assert refused.returncode == 1 and "--force" in refused.stderr and state(data_dir) == changed
+    assert not (data_dir / "serve.lock").exists(), "nobody served from it"
     # A log of the old database must not be taken for one of the new database.
     holder = sqlite3.connect(data_dir / "access.db")
     holder.execute("PRAGMA wal_autocheckpoint = 0")
@@ -265,7 +291,9 @@ def test_an_altered_archive_changes_nothing(data_dir, archive, tmp_path, what, t
     rewrite(archive, change(contents(archive)))
     result = run("restore", archive, "--data-dir", target, *(["--force"] if there else []))
     assert result.returncode == 1 and expected in result.stderr, result.stderr
-    assert set(os.listdir(target)) <= ({"serve.lock"} | set(FILES if there else [])), os.listdir(target)
+    assert target.exists() == there, "made for a restore that was refused"
+    assert not there or set(os.listdir(target)) <= set(FILES), os.listdir(target)
+    assert not re.search(r"restore-\w{6}", result.stderr), "names a folder that is gone"
     assert state(data_dir) == before
     assert not (tmp_path / "escape").exists()
 
@@ -276,7 +304,7 @@ def test_a_truncated_archive_changes_nothing(data_dir, archive, tmp_path, part):
     archive.write_bytes(data[:int(len(data) * part)])
     result = run("restore", archive, "--data-dir", tmp_path / "target")
     assert result.returncode == 1 and str(archive) in result.stderr
-    assert os.listdir(tmp_path / "target") == ["serve.lock"]
+    assert not (tmp_path / "target").exists()
 
 
 def test_what_is_no_archive_is_said(data_dir, tmp_path):
@@ -284,7 +312,7 @@ def test_what_is_no_archive_is_said(data_dir, tmp_path):
     (tmp_path / "bomb").write_bytes(gzip.compress(b"\0" * 50_000_000))
     for name in ("absent", "text", "bomb"):
         result = run("restore", tmp_path / name, "--data-dir", tmp_path / "target")
-        assert result.returncode == 1 and name in result.stderr
+        assert result.returncode == 1 and name in result.stderr and not (tmp_path / "target").exists()
     link = tarfile.TarInfo("manifest.json")
     link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
     with tarfile.open(tmp_path / "link", "w:gz") as tar:

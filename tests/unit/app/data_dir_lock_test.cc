@@ -37,6 +37,28 @@ TEST(DataDirLock, HasOneHolder) {
     EXPECT_TRUE(DataDirLock::take(dir.path().string()).ok());
 }
 
+// Protects: whoever leaves a directory as it was takes away the file that it made, and no other;
+// and a lock on a file that was taken away keeps nobody from nothing: the next one makes its own.
+TEST(DataDirLock, LeavesNoTraceOfItsOwn) {
+    TempDir dir;
+    const std::filesystem::path file = dir.path() / "serve.lock";
+    auto made = DataDirLock::take(dir.path().string());
+    ASSERT_TRUE(made.ok());
+    made->leave_no_trace();
+    EXPECT_FALSE(std::filesystem::exists(file));
+    auto next = DataDirLock::take(dir.path().string());
+    ASSERT_TRUE(next.ok());
+    made->leave_no_trace();
+    EXPECT_TRUE(std::filesystem::exists(file)) << "that is another one's";
+    EXPECT_FALSE(DataDirLock::take(dir.path().string()).ok());
+    std::optional<DataDirLock> ended(std::move(*next));
+    ended.reset();
+    auto found = DataDirLock::take(dir.path().string());
+    ASSERT_TRUE(found.ok());
+    found->leave_no_trace();
+    EXPECT_TRUE(std::filesystem::exists(file)) << "it was there before";
+}
+
 // Protects: what can't be a lock file is refused with its path, and neither followed nor waited
 // for.
 TEST(DataDirLock, NamesAFileThatIsUnusable) {
