@@ -343,8 +343,9 @@ void Gateway::Parts::build_services() {
     key_admin = std::make_unique<web::KeyAdmin>(control.get_executor(), stores.keys(), *key_watch,
                                                 *keys, *key_trial);
     search_door = std::make_unique<surface::SearchDoor>(*search, *access, clock);
-    ops_door = std::make_unique<surface::OpsDoor>(*search, *access, stores.database(), metrics,
-                                                  clock, std::string(kVersion));
+    ops_door = std::make_unique<surface::OpsDoor>(
+        *search, *access, stores.database(), metrics, clock, std::string(kVersion),
+        config.titles.enabled ? surface::TitlesServed::kYes : surface::TitlesServed::kNo);
     keys_door = std::make_unique<surface::KeysDoor>(*key_admin, *access, clock);
     usage_door = std::make_unique<surface::UsageDoor>(*budgets, *access, clock);
     page_admin_door =

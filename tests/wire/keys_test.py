@@ -74,7 +74,7 @@ def data_dir():
 
 def test_a_key_from_adding_to_removing(data_dir, upstream):
     with gateway(data_dir, upstream) as sluice:
-        unready = sluice.call("GET", "/readyz")
+        unready = sluice.call("GET", "/readyz?need=web")
         assert unready.status == 503 and "sluice keys add" in unready.json()["detail"]
         assert sluice.search("nobody").status == 503
         added = sluice.call("POST", "/v1/keys", {"provider": "serper", "secret": SECRET, "label": "main"})

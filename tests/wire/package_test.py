@@ -242,7 +242,7 @@ def test_the_image_starts_and_tells_its_health(tmp_path):
     try:
         assert gateway.wait_for_line(r"^\s+(slc_\S+)"), "an admin token, since it listens beyond loopback"
         assert run(SLUICE, *probe[1:], env=environment, cwd=tmp_path) == "alive\n"
-        assert call(gateway.address, "GET", "/readyz").status == 503, "no key, and yet it is alive"
+        assert call(gateway.address, "GET", "/readyz?need=web").status == 503, "no key, and yet it is alive"
     finally:
         gateway.stop()
     ended = subprocess.run([SLUICE, *probe[1:]], env=environment, cwd=tmp_path, capture_output=True, timeout=PATIENCE_S)

@@ -182,8 +182,11 @@ def test_without_keys_everything_says_so(upstream):
     gateway = Sluice(upstream, keys=False)
     try:
         assert gateway.get("/healthz").status == 200
-        ready = gateway.get("/readyz")
+        ready = gateway.get("/readyz?need=web")
         assert ready.status == 503 and ready.json()["code"] == "no_usable_key"
+        for_titles = gateway.get("/readyz")
+        assert for_titles.status == 200 and "sluice keys add" in for_titles.json()["without"]["web"]
+        assert "without web searches" in gateway.command("doctor").stdout
         answer = gateway.search("no keys")
         assert answer.status == 503
         assert "SERPER_API_KEYS" in answer.json()["detail"]

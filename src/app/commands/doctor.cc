@@ -197,11 +197,15 @@ Check check_gateway(const std::string& data_dir) {
         return {"gateway", Finding::kHint,
                 "none is running with this data directory; `sluice serve` starts one"};
     }
-    if (answer->status == 200) {
-        return {"gateway", Finding::kGood, "running and ready"};
-    }
     JsonReader reader;
     const auto body = reader.parse(answer->body);
+    if (answer->status == 200) {
+        const auto without = body.ok() ? body->find("without", "web") : std::nullopt;
+        return without ? Check{"gateway", Finding::kHint,
+                               "running and ready for titles, without web searches: " +
+                                   std::string(without->as_string().value_or(""))}
+                       : Check{"gateway", Finding::kGood, "running and ready"};
+    }
     return {"gateway", Finding::kBad,
             "running, not ready: " + std::string(body.ok() ? body->string_at("detail") : "")};
 }

@@ -162,10 +162,15 @@ void write_search(JsonWriter& json) {
     json.end_object().end_object();
 }
 
+// `parameters` is a JSON array, or empty.
 void write_plain_path(JsonWriter& json, std::string_view path, std::string_view operation,
-                      std::string_view summary, std::string_view media_type) {
+                      std::string_view summary, std::string_view media_type,
+                      std::string_view parameters = {}) {
     json.key(path).begin_object().key("get").begin_object();
     json.field("operationId", operation).field("summary", summary);
+    if (!parameters.empty()) {
+        json.key("parameters").raw(parameters);
+    }
     json.key("responses")
         .begin_object()
         .key("200")
@@ -463,8 +468,10 @@ std::string render_openapi(std::string_view version) {
     write_page_paths(json);
     write_plain_path(json, "/healthz", "healthz", "200 as long as the process answers.",
                      "application/json");
-    write_plain_path(json, "/readyz", "readyz", "200 when a search can be served.",
-                     "application/json");
+    write_plain_path(json, "/readyz", "readyz",
+                     "200 when what this gateway is there for can be served.", "application/json",
+                     R"([{"name":"need","in":"query","description":"One of the two alone.",)"
+                     R"("schema":{"type":"string","enum":["web","titles"]}}])");
     write_plain_path(json, "/metrics", "metrics", "Prometheus text format.", "text/plain");
     write_plain_path(json, "/openapi.json", "openapi", "This description.", "application/json");
     json.end_object();

@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "base/rfc3339.h"
 #include "surface/common/errors.h"
+#include "surface/common/query_string.h"
 #include "surface/common/responses.h"
 #include "surface/rest/openapi.h"
 #include "surface/rest/recent.h"
@@ -21,6 +22,8 @@ namespace {
 
 // By then another gateway has this one's place, or this one has started again.
 constexpr Millis kRetryWhileDraining{1'000};
+
+constexpr const char* kReady = R"({"status":"ready"})";
 
 void write_counts(JsonWriter& json, const web::KeyCounts& counts) {
     json.begin_object();
@@ -146,8 +149,7 @@ void write_egress(JsonWriter& json, const io::EgressView& egress) {
     json.end_object().end_object();
 }
 
-// What is wrong with the keys of all providers together, and what to do about it.
-std::string why_no_key(const std::map<std::string, web::KeyCounts>& keys) {
+web::KeyCounts sum_of(const std::map<std::string, web::KeyCounts>& keys) {
     web::KeyCounts all;
     for (const auto& [provider, counts] : keys) {
         all.available += counts.available + counts.saturated;
@@ -156,7 +158,16 @@ std::string why_no_key(const std::map<std::string, web::KeyCounts>& keys) {
         all.quarantined += counts.quarantined;
         all.disabled += counts.disabled;
     }
-    if (all.active() + all.disabled == 0) {
+    return all;
+}
+
+bool is_without_keys(const web::KeyCounts& all) {
+    return all.active() + all.disabled == 0;
+}
+
+// What is wrong with the keys of all providers together, and what to do about it.
+std::string why_no_key(const web::KeyCounts& all) {
+    if (is_without_keys(all)) {
         return "there is no key; add one with `sluice keys add`, or set " + web::key_variables() +
                " and start again";
     }
@@ -175,13 +186,15 @@ std::string why_no_key(const std::map<std::string, web::KeyCounts>& keys) {
 }  // namespace
 
 OpsDoor::OpsDoor(web::Search& search, access::Access& access, const io::PostgresClient* database,
-                 const obs::Metrics& metrics, const Clock& clock, std::string version)
+                 const obs::Metrics& metrics, const Clock& clock, std::string version,
+                 TitlesServed titles)
     : search_(search),
       access_(access),
       database_(database),
       metrics_(metrics),
       clock_(clock),
       version_(std::move(version)),
+      titles_(titles),
       started_(clock.now()),
       openapi_(std::make_shared<const io::HttpBody>(render_openapi(version_))) {}
 
@@ -195,10 +208,17 @@ io::HttpReply OpsDoor::readyz(const io::HttpRequest& request) {
             Error{Code::kUnavailable, Blame::kGateway, "shutting down", kRetryWhileDraining},
             request.context.id);
     }
-    return render_readyz(request.context.id);
+    const std::string need = first_field(request.query, "need").value_or("");
+    if (!need.empty() && need != "web" && need != "titles") {
+        return problem(invalid_request("need: expected web or titles"), request.context.id);
+    }
+    return render_readyz(need == "web"      ? Need::kWeb
+                         : need == "titles" ? Need::kTitles
+                                            : Need::kWhatItIsFor,
+                         request.context.id);
 }
 
-Task<io::HttpResponse> OpsDoor::render_readyz(RequestId id) {
+Task<io::HttpResponse> OpsDoor::render_readyz(Need need, RequestId id) {
     if (!access_.knows_tokens()) {
         const Error error{Code::kUnavailable,
                           Blame::kGateway,
@@ -207,34 +227,54 @@ Task<io::HttpResponse> OpsDoor::render_readyz(RequestId id) {
                           {}};
         co_return problem(error, id);
     }
-    // Anybody may ask this, and often: what costs more is only looked at to explain a refusal.
+    if (need == Need::kTitles) {
+        const Error off{Code::kUnavailable, Blame::kGateway, "titles.enabled is false", {}};
+        co_return titles_ == TitlesServed::kYes ? json_response(kReady) : problem(off, id);
+    }
+    const std::optional<WebTrouble> trouble = co_await web_trouble();
+    if (!trouble) {
+        co_return json_response(kReady);
+    }
+    if (need == Need::kWeb || titles_ == TitlesServed::kNo || !trouble->is_without_keys) {
+        co_return problem(trouble->error, id);
+    }
+    std::string body;
+    JsonWriter json(body);
+    json.begin_object().field("status", "ready").key("without").begin_object();
+    json.field("web", trouble->error.message).end_object().end_object();
+    co_return json_response(std::move(body));
+}
+
+// Anybody may ask this, and often: what costs more is only looked at to explain a refusal.
+Task<std::optional<OpsDoor::WebTrouble>> OpsDoor::web_trouble() {
     const web::Search::Readiness readiness = co_await search_.readiness();
+    std::optional<WebTrouble> trouble;
     if (readiness.lacks_redis) {
-        const Error error{Code::kUnavailable,
-                          Blame::kGateway,
-                          "redis is required and can't be used; /v1/status says why",
-                          {}};
-        co_return problem(error, id);
-    }
-    if (readiness.is_unpaid) {
-        const Error error{
-            Code::kUnavailable,
-            Blame::kGateway,
-            "spending can't be written down, and budgets.on_store_loss is refuse; the "
-            "log says why, as budget_store_lost",
-            {}};
-        co_return problem(error, id);
-    }
-    if (!readiness.can_search) {
+        trouble.emplace();
+        trouble->error = Error{Code::kUnavailable,
+                               Blame::kGateway,
+                               "redis is required and can't be used; /v1/status says why",
+                               {}};
+    } else if (readiness.is_unpaid) {
+        trouble.emplace();
+        trouble->error =
+            Error{Code::kUnavailable,
+                  Blame::kGateway,
+                  "spending can't be written down, and budgets.on_store_loss is refuse; the "
+                  "log says why, as budget_store_lost",
+                  {}};
+    } else if (!readiness.can_search) {
         const web::Search::Overview overview = co_await search_.overview();
-        const Error error{
-            Code::kNoUsableKey,
-            Blame::kKey,
-            "no enabled provider of a route has a usable key: " + why_no_key(overview.keys),
-            {}};
-        co_return problem(error, id);
+        const web::KeyCounts all = sum_of(overview.keys);
+        trouble.emplace();
+        trouble->is_without_keys = is_without_keys(all);
+        trouble->error =
+            Error{Code::kNoUsableKey,
+                  Blame::kKey,
+                  "no enabled provider of a route has a usable key: " + why_no_key(all),
+                  {}};
     }
-    co_return json_response(R"({"status":"ready"})");
+    co_return trouble;
 }
 
 io::HttpReply OpsDoor::status(const io::HttpRequest& request) {

@@ -12,11 +12,14 @@
 #include "web/search.h"
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 
 namespace sluice::surface {
+
+enum class TitlesServed : bool { kNo, kYes };
 
 // Any thread. What a caller is let in by stands beside each function; a refusal is a problem as
 // surface/common/errors.h has it.
@@ -25,13 +28,17 @@ class OpsDoor {
     // References outlive it.
     // `database` may be null: everything is kept in files.
     OpsDoor(web::Search& search, access::Access& access, const io::PostgresClient* database,
-            const obs::Metrics& metrics, const Clock& clock, std::string version);
+            const obs::Metrics& metrics, const Clock& clock, std::string version,
+            TitlesServed titles);
 
     // Anybody: 200 as long as the process answers.
     io::HttpReply healthz(const io::HttpRequest& request);
-    // Anybody: 200 when a search can be served, so when an enabled provider of a route has a usable
-    // key, tokens and keys are known, and Redis can be used where it is required. 503 with the
-    // reason otherwise, and while draining.
+    // Anybody: 200 when what this gateway is there for can be served, 503 with the reason
+    // otherwise, and while draining. Tokens have to be known. Web searches need an enabled provider
+    // of a route with a usable key, Redis where it is required, and somewhere to write spending
+    // down. A gateway that serves titles and has no key at all is there for those: it is ready, and
+    // `without` says why not for web searches. `need=web` and `need=titles` ask of one of them
+    // alone; any other `need` is a 400.
     io::HttpReply readyz(const io::HttpRequest& request);
     // Scope status: lanes, circuits, egress, cache, Redis, the database, keys by state, providers,
     // as JSON.
@@ -49,7 +56,14 @@ class OpsDoor {
     void start_draining();
 
  private:
-    Task<io::HttpResponse> render_readyz(RequestId id);
+    enum class Need : std::uint8_t { kWhatItIsFor, kWeb, kTitles };
+    // What keeps it from web searches.
+    struct WebTrouble {
+        Error error;
+        bool is_without_keys = false;  // nobody gave it any
+    };
+    Task<io::HttpResponse> render_readyz(Need need, RequestId id);
+    Task<std::optional<WebTrouble>> web_trouble();
     Task<io::HttpResponse> render_status();
     Task<io::HttpResponse> purge_both();
     io::HttpResponse purge_here(std::optional<bool> shared);
@@ -60,6 +74,7 @@ class OpsDoor {
     const obs::Metrics& metrics_;
     const Clock& clock_;
     const std::string version_;
+    const TitlesServed titles_;
     const Instant started_;
     std::atomic<bool> draining_{false};
     std::shared_ptr<const io::HttpBody> openapi_;

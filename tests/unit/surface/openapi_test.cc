@@ -69,7 +69,7 @@ TEST_F(OpenapiTest, DescribesEveryField) {
 TEST_F(OpenapiTest, DescribesEveryRoute) {
     test::WebHarness h;
     SearchDoor search(h.web, h.access, h.clock);
-    OpsDoor ops(h.web, h.access, nullptr, h.metrics, h.clock, "1.2.3");
+    OpsDoor ops(h.web, h.access, nullptr, h.metrics, h.clock, "1.2.3", TitlesServed::kYes);
     const auto paths = root->find("paths").value();
     std::set<std::string> described;
     for (const auto& [path, item] : paths.members()) {

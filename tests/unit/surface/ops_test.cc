@@ -16,13 +16,14 @@ class OpsDoorTest : public testing::Test {
  protected:
     using Function = io::HttpReply (OpsDoor::*)(const io::HttpRequest&);
 
-    io::HttpResponse ask(Function function) {
-        const TestRequest request(Method::kGet, "/", h.clock.now());
-        return finished((door.*function)(request.get()), h.io, h.clock);
+    io::HttpResponse ask(Function function) { return ask(door, function); }
+    io::HttpResponse ask(OpsDoor& asked, Function function, std::string target = "/") {
+        const TestRequest request(Method::kGet, std::move(target), h.clock.now());
+        return finished((asked.*function)(request.get()), h.io, h.clock);
     }
 
     test::WebHarness h;
-    OpsDoor door{h.web, h.access, nullptr, h.metrics, h.clock, "1.2.3"};
+    OpsDoor door{h.web, h.access, nullptr, h.metrics, h.clock, "1.2.3", TitlesServed::kNo};
     JsonReader reader;
 };
 
@@ -48,6 +49,41 @@ TEST_F(OpsDoorTest, ReadyFollowsTheKeys) {
     const io::HttpResponse switched_off = ask(&OpsDoor::readyz);
     EXPECT_EQ(switched_off.status, 503);
     EXPECT_NE(switched_off.lead.find("for no provider that is enabled"), std::string::npos);
+}
+
+// A gateway that serves titles is ready for those when nobody gave it a key, and says what it can't
+// do; with a key it is there for web searches, too, and is ready when those can be served. Whoever
+// needs one of the two asks for it.
+TEST_F(OpsDoorTest, ATitleSearchNeedsNoKey) {
+    OpsDoor both(h.web, h.access, nullptr, h.metrics, h.clock, "1.2.3", TitlesServed::kYes);
+    const auto ready = [&](OpsDoor& asked, const char* target) {
+        return ask(asked, &OpsDoor::readyz, target);
+    };
+    const io::HttpResponse keyless = ready(both, "/readyz");
+    EXPECT_EQ(keyless.status, 200);
+    const auto body = reader.parse(keyless.lead);
+    EXPECT_EQ(body->string_at("status"), "ready");
+    EXPECT_NE(body->find("without", "web")->as_string()->find("there is no key"), std::string::npos)
+        << keyless.lead;
+    EXPECT_EQ(ready(both, "/readyz?need=web").status, 503);
+    EXPECT_EQ(ready(both, "/readyz?need=titles").lead, "{\"status\":\"ready\"}\n");
+    EXPECT_EQ(ready(both, "/readyz?need=").status, 200);
+    EXPECT_EQ(ready(both, "/readyz?other=1").status, 200);
+    EXPECT_EQ(ready(both, "/readyz?need=everything").status, 400);
+    EXPECT_EQ(ready(door, "/readyz?need=titles").status, 503) << "it serves none";
+    EXPECT_EQ(ready(door, "/readyz").status, 503);
+
+    h.add_key("tavily", "tvly-key-number-one");
+    EXPECT_EQ(ready(both, "/readyz").lead, "{\"status\":\"ready\"}\n");
+    EXPECT_EQ(ready(both, "/readyz?need=web").status, 200);
+    h.rest_key("tavily", web::KeyStatus::kCooling, 30s);
+    EXPECT_EQ(ready(both, "/readyz").status, 503) << "it has a key, and that rests";
+    EXPECT_EQ(ready(both, "/readyz?need=titles").status, 200);
+    h.tokens.set_unknown();
+    EXPECT_EQ(ready(both, "/readyz?need=titles").status, 503);
+    h.tokens.reload({});
+    both.start_draining();
+    EXPECT_EQ(ready(both, "/readyz?need=titles").status, 503);
 }
 
 // While tokens are not known nobody is sent here, whatever keys there are.

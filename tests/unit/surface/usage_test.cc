@@ -116,7 +116,7 @@ TEST_F(UsageDoorTest, TheStatusHasSpending) {
         .micro_usd[index_of(access::Period::kDay)] = 2'500'000;
     h.budgets.reconfigure(budgets);
     h.search(h.request("a"));
-    OpsDoor ops(h.web, h.access, nullptr, h.metrics, h.clock, "1.2.3");
+    OpsDoor ops(h.web, h.access, nullptr, h.metrics, h.clock, "1.2.3", TitlesServed::kYes);
     const TestRequest request(Method::kGet, "/v1/status", h.clock.now());
     const std::string body = body_of(finished(ops.status(request.get()), h.io, h.clock));
     const JsonValue root = reader.parse(body).value();
