@@ -108,7 +108,8 @@ constexpr Property kTitleHit[] = {
     {"id", R"("type":"integer")", "The page."},
     {"title", kText, "As it is now."},
     {"slug", kText, "The last part of its address."},
-    {"score", R"("type":"number","minimum":0,"maximum":100)", "How alike the two are."},
+    {"score", R"("type":"number","minimum":0,"maximum":100)",
+     "How alike the two are, to six decimals."},
     {"updated_at", kText, "RFC 3339."},
 };
 constexpr QueryParameter kSearchParameters[] = {

@@ -6,12 +6,20 @@
 #include "surface/common/responses.h"
 #include "surface/common/title_answers.h"
 
+#include <cmath>
 #include <string>
 #include <utility>
 
 namespace sluice::surface {
 
 namespace {
+
+// To six decimals: what comes after them is not of the score but of how it was computed, and would
+// differ from program to program.
+double shown(double score) {
+    constexpr double kParts = 1e6;
+    return std::round(score * kParts) / kParts;
+}
 
 Task<io::HttpResponse> finish(Task<titles::TitleAnswer> work, RequestId id) {
     const titles::TitleAnswer answer = co_await std::move(work);
@@ -52,7 +60,7 @@ std::string render_title_hits(const titles::TitleAnswer& answer) {
     for (const titles::TitleHit& hit : answer.hits) {
         json.begin_object();
         json.field("id", hit.page->id).field("title", hit.page->title);
-        json.field("slug", hit.page->slug).field("score", hit.score);
+        json.field("slug", hit.page->slug).field("score", shown(hit.score));
         json.field("updated_at", rfc3339(hit.page->updated_at)).end_object();
     }
     json.end_array().end_object();

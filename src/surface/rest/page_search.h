@@ -15,8 +15,8 @@ namespace sluice::surface {
 inline constexpr std::string_view kPageSearchPath = "/v1/pages/search";
 
 // Any thread. Needs the scope search. 200 {"query", "total_matched", "truncated", "results":
-// [{"id", "title", "slug", "score", "updated_at"}]}, the best first; refusals are problems as
-// surface/common/errors.h has them.
+// [{"id", "title", "slug", "score", "updated_at"}]}, the best first, scores to six decimals;
+// refusals are problems as surface/common/errors.h has them.
 class PageSearchDoor {
  public:
     // References outlive it.

@@ -377,6 +377,19 @@ TEST_F(PagesDoorTest, ProgramsSearchToo) {
     EXPECT_EQ(results[0].string_at("title"), "Kubernetes \"deployment\"");
     EXPECT_EQ(results[0].string_at("slug"), "kubernetes-deployment");
     EXPECT_GT(results[0].find("score")->as_number(), 60.0);
+    titles::TitleAnswer answer;
+    titles::Candidate candidate;
+    for (const double score : {85.50000000000001, 79.36507936507937, 100.0, 60.0000004}) {
+        answer.hits.push_back({&candidate, score});
+    }
+    std::string scores;
+    for (const JsonValue& result :
+         reader.parse(render_title_hits(answer))->find("results")->elements()) {
+        scores += std::to_string(result.find("score")->as_number().value()) + " ";
+    }
+    EXPECT_EQ(scores, "85.500000 79.365079 100.000000 60.000000 ");
+    EXPECT_THAT(render_title_hits(answer), HasSubstr("\"score\":85.5,"));
+    EXPECT_THAT(render_title_hits(answer), HasSubstr("\"score\":79.365079,"));
 
     struct Case {
         const char* query;
