@@ -5,6 +5,7 @@
 #include "surface/common/query_string.h"
 #include "surface/common/title_answers.h"
 #include "surface/pages/markdown.h"
+#include "surface/pages/part_of_page.h"
 #include "surface/pages/responses.h"
 
 #include <algorithm>
@@ -95,7 +96,7 @@ Task<io::HttpResponse> PagesDoor::show_ledger(titles::PageOrder order, std::size
 
 io::HttpReply PagesDoor::search(const io::HttpRequest& request) {
     Frame frame = unindexed(frame_of(request));
-    if (first_field(request.query, "format")) {
+    if (first_field(request.query, "format") || is_part_of_a_page(request)) {
         return not_found_response(renderer_, std::move(frame));
     }
     return show_search(title_request(request, titles::BudgetKind::kPage), std::move(frame));
@@ -209,7 +210,7 @@ Task<io::HttpResponse> PagesDoor::rendered(titles::PageText page, Frame frame) {
 io::HttpReply PagesDoor::theme(const io::HttpRequest& request) {
     const auto word = path_parameter(kThemePath, request.path).value_or("");
     const std::optional<Theme> theme = parse_theme(word);
-    if (!theme) {
+    if (!theme || is_part_of_a_page(request)) {
         return not_found_response(renderer_, frame_of(request));
     }
     return theme_response(*theme, first_field(request.query, "back").value_or("/"));

@@ -41,13 +41,16 @@ class PagesDoor {
               const Clock& clock, Random& random, obs::Metrics& metrics);
 
     io::HttpReply ledger(const io::HttpRequest& request);
-    // 404 with a `format`: that is a protocol for programs.
+    // 404 with a `format`: that is a protocol for programs. A search and a theme are nothing that a
+    // page can load as a part of itself: 404, and it costs nobody anything.
     io::HttpReply search(const io::HttpRequest& request);
     io::HttpReply page(const io::HttpRequest& request);
     // A form with the PIN of a claimed page; the page is the answer to the right one.
     io::HttpReply open_page(const io::HttpRequest& request);
     io::HttpReply theme(const io::HttpRequest& request);
     io::HttpReply asset(const io::HttpRequest& request);
+    // What no route is for, as a page.
+    io::HttpResponse refusal(const io::HttpRequest& request, const Error& error) const;
 
  private:
     struct PinTry {

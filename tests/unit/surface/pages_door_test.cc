@@ -337,6 +337,74 @@ TEST_F(PagesDoorTest, ASearchIsShownOrGoesToTheList) {
     EXPECT_NE(next.headers.find("\"minute\";r=18;"), std::string::npos) << next.headers;
 }
 
+// What a browser loads as a part of some page is no search and chooses no theme: whoever wrote that
+// page would spend the searches of who reads it. What people and programs ask is.
+TEST_F(PagesDoorTest, APictureIsNoSearch) {
+    add("Kubernetes");
+    using Fields = std::vector<std::pair<const char*, const char*>>;
+    struct Case {
+        Fields fields;
+        bool is_part;
+    };
+    const Case cases[] = {
+        {{}, false},
+        {{{"Sec-Fetch-Dest", "document"}, {"Sec-Fetch-Site", "cross-site"}}, false},
+        {{{"Sec-Fetch-Dest", "empty"}, {"Sec-Fetch-Site", "same-origin"}}, false},
+        {{{"Sec-Fetch-Dest", "empty"}, {"Sec-Fetch-Site", "cross-site"}}, true},
+        {{{"Sec-Fetch-Dest", "image"}, {"Accept", "text/html"}}, true},
+        {{{"Sec-Fetch-Dest", "iframe"}}, true},
+        {{{"Sec-Fetch-Dest", "style"}}, true},
+        {{{"Accept", "image/avif,image/webp,image/png,image/svg+xml,image/*;q=0.8,*/*;q=0.5"}},
+         true},
+        {{{"Accept", "text/html,application/xhtml+xml,image/avif,image/webp,*/*;q=0.8"}}, false},
+        {{{"Accept", "*/*"}}, false},
+    };
+    std::size_t searches = 0;
+    for (const Case& c : cases) {
+        TestRequest search_request(Method::kGet, "/search?q=kubernetes", clock.now());
+        TestRequest theme_request(Method::kGet, "/theme/dark", clock.now());
+        std::string trace;
+        for (const auto& [name, value] : c.fields) {
+            search_request.header(name, value);
+            theme_request.header(name, value);
+            trace.append(name).append(": ").append(value).append("; ");
+        }
+        SCOPED_TRACE(trace);
+        EXPECT_EQ(ask(search_request).status, c.is_part ? 404 : 200);
+        EXPECT_EQ(ask(theme_request).status, c.is_part ? 404 : 303);
+        searches += c.is_part ? 0 : 1;
+    }
+    const io::HttpResponse last = get("/search?q=kubernetes");
+    EXPECT_NE(last.headers.find("\"minute\";r=" + std::to_string(20 - searches - 1) + ";"),
+              std::string::npos)
+        << last.headers;
+}
+
+// What is not there looks like the other pages to a browser, and like all errors to a program.
+TEST_F(PagesDoorTest, WhatIsNotThereIsAPageForPeople) {
+    for (const char* target : {"/nowhere", "/v1/nowhere", "/p/a/b"}) {
+        SCOPED_TRACE(target);
+        TestRequest request(Method::kGet, target, clock.now());
+        request.header("Accept", "text/html,*/*;q=0.8").header("Cookie", "theme=dark");
+        const io::HttpResponse page = ask(request);
+        EXPECT_EQ(page.status, 404);
+        EXPECT_TRUE(has_header(page, "Content-Type: text/html; charset=utf-8"));
+        EXPECT_TRUE(has_header(page, "X-Robots-Tag: noindex"));
+        EXPECT_THAT(page.lead, HasSubstr("There is no such page"));
+        EXPECT_THAT(page.lead, HasSubstr("data-theme=\"dark\""));
+        EXPECT_TRUE(has_header(get(target), "Content-Type: application/problem+json"));
+    }
+    TestRequest wrong(Method::kDelete, "/search", clock.now());
+    wrong.header("Accept", "text/html");
+    const io::HttpResponse refused = ask(wrong);
+    EXPECT_EQ(refused.status, 405);
+    EXPECT_TRUE(has_header(refused, "Allow: GET, HEAD, OPTIONS"));
+    EXPECT_THAT(refused.lead, HasSubstr("id=\"main\""));
+    const io::HttpResponse moved = get("/search/?q=kube%20netes");
+    EXPECT_EQ(moved.status, 308);
+    EXPECT_TRUE(has_header(moved, "Location: /search?q=kube%20netes"));
+}
+
 TEST_F(PagesDoorTest, AScorerThatBreaksIsAPageWithTheForm) {
     add("Kubernetes");
     before_scoring = [] { throw std::runtime_error("broken"); };
