@@ -361,13 +361,17 @@ void Gateway::Parts::build_services() {
     pages_door = std::make_unique<surface::PagesDoor>(*title_search, stores.pages(), *access, clock,
                                                       random, metrics);
     std::optional<surface::TitleDoors> title_doors;
+    surface::RefusalPage refusal_page;
     if (config.titles.enabled) {
         title_doors.emplace(surface::TitleDoors{*page_search_door, *pages_door});
+        refusal_page = [&door = *pages_door](const io::HttpRequest& request, const Error& error) {
+            return door.refusal(request, error);
+        };
     }
     router = std::make_unique<surface::Router>(
         surface::all_routes(*search_door, *ops_door, *keys_door, *usage_door, *page_admin_door,
                             title_doors),
-        *access);
+        *access, std::move(refusal_page));
     server = std::make_unique<io::HttpServer>(config.server, *router, clock, random, log, metrics);
     server->share_loop(control);
     server->add_unix_socket(admin_socket_path(config.data_dir));

@@ -1,5 +1,7 @@
 #include "surface/common/router.h"
 
+#include "base/text.h"
+#include "surface/common/accepts.h"
 #include "surface/common/errors.h"
 #include "surface/common/responses.h"
 
@@ -27,6 +29,20 @@ Task<io::HttpResponse> with_common_headers(Task<io::HttpResponse> task, std::str
     co_return response;
 }
 
+// Not kept: what is at a path may change. A query may be what somebody searches for.
+io::HttpResponse moved_to(std::string_view path, std::string_view query) {
+    io::HttpResponse response;
+    response.status = 308;
+    response.headers.append("Location: ").append(path);
+    if (!query.empty()) {
+        response.headers.append("?").append(query);
+    }
+    response.headers +=
+        "\r\nCache-Control: private, no-store\r\nReferrer-Policy: no-referrer\r\n"
+        "X-Robots-Tag: noindex\r\n";
+    return response;
+}
+
 }  // namespace
 
 std::optional<std::string_view> path_parameter(std::string_view pattern, std::string_view path) {
@@ -44,7 +60,8 @@ std::optional<std::string_view> path_parameter(std::string_view pattern, std::st
     return value.find('/') == std::string_view::npos ? std::optional(value) : std::nullopt;
 }
 
-Router::Router(std::vector<Route> routes, access::Access& access) : access_(access) {
+Router::Router(std::vector<Route> routes, access::Access& access, RefusalPage refusal_page)
+    : access_(access), refusal_page_(std::move(refusal_page)) {
     for (Route& route : routes) {
         const auto [found, added] = endpoints_.try_emplace(route.path);
         Endpoint& endpoint = found->second;
@@ -89,6 +106,28 @@ const Router::Endpoint* Router::visible(const io::HttpRequest& request) const {
     return hidden ? nullptr : found;
 }
 
+// The one place where it is decided what a refusal looks like that no door gave.
+io::HttpResponse Router::refused(const io::HttpRequest& request, const Error& error) const {
+    return refusal_page_ && prefers_html(request) ? refusal_page_(request, error)
+                                                  : problem(error, request.context.id);
+}
+
+io::HttpResponse Router::not_found(const io::HttpRequest& request) const {
+    const std::string_view path = request.path;
+    if (path.size() > 1 && path.ends_with('/')) {
+        const std::string_view shorter = path.substr(0, path.size() - 1);
+        const Endpoint* const meant = find(shorter);
+        const Route* const route = meant == nullptr ? nullptr : meant->route_for(request.method);
+        if (route != nullptr && route->is_page &&
+            std::ranges::all_of(shorter, is_printable_ascii)) {
+            return moved_to(shorter, request.query);
+        }
+    }
+    return refused(
+        request,
+        Error{Code::kNotFound, Blame::kCaller, "no such path; /openapi.json lists them", {}});
+}
+
 std::string_view Router::cors_origin_of(const io::HttpRequest& request) const {
     return request.header("Origin") ? access_.allowed_origin(access_.credentials_of(request))
                                     : std::string_view();
@@ -97,9 +136,7 @@ std::string_view Router::cors_origin_of(const io::HttpRequest& request) const {
 io::HttpReply Router::handle(const io::HttpRequest& request) {
     const Endpoint* const found = visible(request);
     if (found == nullptr) {
-        io::HttpResponse response = problem(
-            Error{Code::kNotFound, Blame::kCaller, "no such path; /openapi.json lists them", {}},
-            request.context.id);
+        io::HttpResponse response = not_found(request);
         add_common_headers(response, {});
         return response;
     }
@@ -155,9 +192,9 @@ io::HttpReply Router::dispatch(const Endpoint& endpoint, const io::HttpRequest& 
                            "X-Api-Key, traceparent\r\nAccess-Control-Max-Age: 600\r\n";
         return response;
     }
-    response = problem(
-        Error{Code::kMethodNotAllowed, Blame::kCaller, "this path takes " + endpoint.allow, {}},
-        request.context.id);
+    response = refused(
+        request,
+        Error{Code::kMethodNotAllowed, Blame::kCaller, "this path takes " + endpoint.allow, {}});
     response.headers += "Allow: " + endpoint.allow + "\r\n";
     return response;
 }

@@ -223,13 +223,17 @@ io::HttpReply PagesDoor::asset(const io::HttpRequest& request) {
     return not_found_response(renderer_, frame_of(request));
 }
 
+io::HttpResponse PagesDoor::refusal(const io::HttpRequest& request, const Error& error) const {
+    return refusal_response(error, renderer_, frame_of(request));
+}
+
 std::vector<Route> pages_routes(PagesDoor& door) {
     using io::HttpRequest;
     using io::Method;
     Route open_page = {Method::kPost, std::string(kShownPagePath),
                        [&](const HttpRequest& r) { return door.open_page(r); }};
     open_page.takes_form = true;
-    return {
+    std::vector<Route> routes = {
         {Method::kGet, "/", [&](const HttpRequest& r) { return door.ledger(r); }},
         {Method::kGet, "/search", [&](const HttpRequest& r) { return door.search(r); }},
         {Method::kGet, std::string(kShownPagePath),
@@ -240,6 +244,10 @@ std::vector<Route> pages_routes(PagesDoor& door) {
         {Method::kGet, std::string(kAssetPath),
          [&](const HttpRequest& r) { return door.asset(r); }},
     };
+    for (Route& route : routes) {
+        route.is_page = true;
+    }
+    return routes;
 }
 
 }  // namespace sluice::surface

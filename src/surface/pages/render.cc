@@ -312,6 +312,7 @@ std::string PageRenderer::guidance(const titles::TitleAnswer& answer, const Fram
         guidance_text(answer.query.verdict));
     set(layout.main, "HEADING", "Search");
     set(layout.main, "TEXT", "Nothing was searched yet.");
+    layout.main.ShowSection("ELSEWHERE");
     return layout.expand();
 }
 
@@ -341,6 +342,9 @@ std::string PageRenderer::notice(const Notice& notice, const Frame& frame) const
     set(layout.main, "TEXT", notice.text);
     if (!notice.again.empty()) {
         set(*layout.main.AddSectionDictionary("AGAIN"), "HREF", notice.again);
+    }
+    if (notice.again != "/") {
+        layout.main.ShowSection("ELSEWHERE");
     }
     if (notice.wait) {
         set(*layout.values.AddSectionDictionary("COUNTDOWN"), "COUNTDOWN_STYLE",

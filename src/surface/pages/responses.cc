@@ -50,7 +50,9 @@ Notice notice_of(const Error& error, const Frame& frame) {
     if (error.retry_after) {
         out.wait = std::chrono::ceil<seconds>(*error.retry_after);
     }
-    out.again = frame.here;
+    if (is_local_page(frame.here)) {
+        out.again = frame.here;
+    }
     return out;
 }
 

@@ -137,7 +137,10 @@ class PagesDoorTest : public testing::Test {
         }};
     PagesDoor door{search, store, access, clock, random, metrics};
     PageSearchDoor programs{search, access};
-    Router router{both(door, programs), access};
+    Router router{both(door, programs), access,
+                  [this](const io::HttpRequest& request, const Error& error) {
+                      return door.refusal(request, error);
+                  }};
 };
 
 TEST_F(PagesDoorTest, TheListShowsWhatIsActiveAndUnclaimed) {

@@ -284,6 +284,53 @@ TEST_F(PagesRenderTest, TheLedgerHasParts) {
     EXPECT_EQ(renderer.ledger({}, {}).find("<table"), std::string::npos);
 }
 
+// A page that can't be shown leads to each place once: where the list itself is away, trying it
+// again is all there is.
+TEST_F(PagesRenderTest, ARefusalLeadsToEachPlaceOnce) {
+    const Error away{Code::kUnavailable, Blame::kGateway, "", Millis{1'000}};
+    struct Case {
+        const char* here;
+        std::vector<std::string> links;
+    };
+    const Case cases[] = {
+        {"/", {"<a href=\"/\" rel=\"nofollow\">Try again</a>"}},
+        {"/?page=2",
+         {"<a href=\"/?page=2\" rel=\"nofollow\">Try again</a>", "<a href=\"/\">All pages</a>"}},
+        {"/p/a",
+         {"<a href=\"/p/a\" rel=\"nofollow\">Try again</a>", "<a href=\"/\">All pages</a>"}},
+        {"/v1/pages", {"<a href=\"/\">All pages</a>"}},
+    };
+    for (const Case& c : cases) {
+        Frame frame;
+        frame.here = c.here;
+        const std::string page = refusal_response(away, renderer, frame).lead;
+        const std::string ways = page.substr(page.find("<p class=\"ways\">"));
+        const std::string line = ways.substr(0, ways.find("</p>"));
+        EXPECT_EQ(count_of(line, "<a "), c.links.size()) << c.here << line;
+        for (const std::string& link : c.links) {
+            EXPECT_EQ(count_of(line, link), 1U) << c.here << line;
+        }
+    }
+}
+
+// Nothing is there to be put in order, and nothing stands on a page: each says so.
+TEST_F(PagesRenderTest, WhatIsEmptySaysSo) {
+    titles::PageRecord record;
+    record.title = "Empty";
+    EXPECT_NE(renderer.page(record, "", {}).find("Nothing is written here yet."),
+              std::string::npos);
+    EXPECT_EQ(renderer.page(record, "<p>x</p>", {}).find("Nothing is written"), std::string::npos);
+    EXPECT_NE(renderer.page(record, "<p>x</p>", {}).find("<div class=\"prose\""),
+              std::string::npos);
+    Ledger ledger;
+    EXPECT_EQ(renderer.ledger(ledger, {}).find("?sort="), std::string::npos);
+    ledger.list.pages = {record};
+    ledger.list.total = 1;
+    EXPECT_EQ(renderer.ledger(ledger, {}).find("?sort="), std::string::npos);
+    ledger.list.total = 2;
+    EXPECT_EQ(count_of(renderer.ledger(ledger, {}), "?sort="), 3U);
+}
+
 TEST_F(PagesRenderTest, AThemeIsSaidOnceAndLeadsBack) {
     Frame frame;
     frame.theme = Theme::kDark;

@@ -3,6 +3,7 @@
 
 #include "access/tokens.h"
 #include "request.h"
+#include "surface/common/errors.h"
 
 #include <gtest/gtest.h>
 
@@ -145,6 +146,110 @@ TEST_F(RouterTest, AdminRoutesExistOnTheSocketOnly) {
     TestRequest request(Method::kPost, "/secret", clock_.now());
     request.over_unix_socket();
     EXPECT_EQ(ask(request).lead, "done");
+}
+
+// What browsers and programs say that they like, and which of them get a page.
+TEST_F(RouterTest, APageIsForWhoPrefersOne) {
+    struct Case {
+        const char* accept;
+        bool html;
+    };
+    const Case cases[] = {
+        {"", false},
+        {"*/*", false},
+        {"application/json", false},
+        {"text/plain", false},
+        {"text/html", true},
+        {"TEXT/HTML", true},
+        {"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
+         true},
+        {"application/xhtml+xml", true},
+        {"text/html, text/plain, */*;q=0.01", true},
+        {"text/html, */*", true},
+        {"*/*, text/html;q=0.5", false},
+        {"text/html;q=0", false},
+        {"text/html;q=0.0, */*;q=0", false},
+        {"text/html;q=x", false},
+        {"application/json, text/html", false},
+        {"application/json;q=0.9, text/html", true},
+        {"application/json, text/html;q=0.9", false},
+        {"application/problem+json, text/html;q=0.9", false},
+        {"application/*, text/html", false},
+        {"image/avif,image/webp,*/*;q=0.8", false},
+        {"text/htmlx, text/*", false},
+        {";;q=,,", false},
+    };
+    Router router(routes(), access_, [](const io::HttpRequest& request, const Error& error) {
+        io::HttpResponse page;
+        page.status = error_row(error.code).status;
+        page.lead = "<p>" + std::string(request.path);
+        return page;
+    });
+    for (const Case& c : cases) {
+        SCOPED_TRACE(c.accept);
+        TestRequest missing(Method::kGet, "/nowhere?a=b", clock_.now());
+        TestRequest wrong(Method::kDelete, "/thing", clock_.now());
+        if (*c.accept != '\0') {
+            missing.header("Accept", c.accept);
+            wrong.header("Accept", c.accept);
+        }
+        const io::HttpResponse not_found = finished(router.handle(missing.get()), io_, clock_);
+        EXPECT_EQ(not_found.status, 404);
+        EXPECT_EQ(not_found.lead == "<p>/nowhere", c.html) << not_found.lead;
+        EXPECT_TRUE(has_header(not_found, "X-Content-Type-Options: nosniff"));
+        const io::HttpResponse refused = finished(router.handle(wrong.get()), io_, clock_);
+        EXPECT_EQ(refused.status, 405);
+        EXPECT_EQ(refused.lead == "<p>/thing", c.html) << refused.lead;
+        EXPECT_TRUE(has_header(refused, "Allow: GET, HEAD, OPTIONS, POST"));
+        EXPECT_NE(ask(missing).lead.find("\"code\""), std::string::npos) << "there are no pages";
+    }
+    TestRequest two_lines(Method::kGet, "/nowhere", clock_.now());
+    two_lines.header("accept", "text/html").header("accept", "application/json");
+    EXPECT_EQ(finished(router.handle(two_lines.get()), io_, clock_).lead[0], '{');
+}
+
+// People type a slash at the end of a page's address; programs are told that there is nothing.
+TEST_F(RouterTest, ASlashTooManyLeadsToThePage) {
+    std::vector<Route> with_pages = routes();
+    for (const char* path : {"/", "/find", "/p/{slug}"}) {
+        Route page{Method::kGet, path, [](const io::HttpRequest&) { return says("page"); }};
+        page.is_page = true;
+        with_pages.push_back(std::move(page));
+    }
+    Router router(std::move(with_pages), access_);
+    struct Case {
+        Method method;
+        const char* target;
+        const char* location;  // null: 404
+    };
+    const Case cases[] = {
+        {Method::kGet, "/find/", "/find"},
+        {Method::kHead, "/find/", "/find"},
+        {Method::kGet, "/find/?q=a%20b&q=/", "/find?q=a%20b&q=/"},
+        {Method::kGet, "/p/caf%C3%A9/", "/p/caf%C3%A9"},
+        {Method::kGet, "/p/a/?", "/p/a"},
+        {Method::kGet, "//", "/"},
+        {Method::kGet, "/find//", nullptr},
+        {Method::kGet, "/p//", nullptr},
+        {Method::kGet, "/p/", nullptr},
+        {Method::kGet, "/p/a/b/", nullptr},
+        {Method::kPost, "/find/", nullptr},
+        {Method::kGet, "/thing/", nullptr},
+        {Method::kGet, "//evil.example/", nullptr},
+        {Method::kGet, "/p/\xC3\xA9/", nullptr},
+    };
+    for (const Case& c : cases) {
+        SCOPED_TRACE(c.target);
+        const TestRequest request(c.method, c.target, clock_.now());
+        const io::HttpResponse response = finished(router.handle(request.get()), io_, clock_);
+        EXPECT_EQ(response.status, c.location == nullptr ? 404 : 308);
+        if (c.location != nullptr) {
+            EXPECT_TRUE(has_header(response, "Location: " + std::string(c.location)))
+                << response.headers;
+            EXPECT_TRUE(has_header(response, "Cache-Control: private, no-store"));
+            EXPECT_TRUE(has_header(response, "Referrer-Policy: no-referrer"));
+        }
+    }
 }
 
 // A large body is not read for a request that no door would take; where one might, the head is let
