@@ -190,7 +190,7 @@ def test_without_keys_everything_says_so(upstream):
         answer = gateway.search("no keys")
         assert answer.status == 503
         assert "SERPER_API_KEYS" in answer.json()["detail"]
-        assert "no provider key yet" in gateway.output()
+        assert "no provider key yet, so web searches" in gateway.output() and "pages: http://127.0.0.1:" in gateway.output()
     finally:
         assert gateway.stop() == 0
 

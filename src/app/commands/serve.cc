@@ -65,16 +65,21 @@ void tell(std::string_view text) {
     obs::write_to_stderr(text, [&waits_left] { return waits_left-- > 0; });
 }
 
-// How a person on this machine tries the gateway, as it is set up.
-std::string example_call(const Gateway& gateway, const LoadedConfig& loaded) {
+// What a person on this machine reaches the gateway by.
+std::string url_here(const Gateway& gateway, const LoadedConfig& loaded) {
     std::string address = gateway.addresses().front();
-    const bool open = !is_reached_from_elsewhere(loaded.config);
     if (address.starts_with("0.0.0.0:")) {
         address.replace(0, 7, "127.0.0.1");
     }
     const bool tls = !loaded.config.server.tls_certificate_file.empty();
-    return "curl " + std::string(open ? "" : "-H 'Authorization: Bearer TOKEN' ") +
-           (tls ? "'https://" : "'http://") + address +
+    return (tls ? "https://" : "http://") + address;
+}
+
+// How a person on this machine tries the gateway, as it is set up.
+std::string example_call(const Gateway& gateway, const LoadedConfig& loaded) {
+    const bool open = !is_reached_from_elsewhere(loaded.config);
+    return "curl " + std::string(open ? "" : "-H 'Authorization: Bearer TOKEN' ") + "'" +
+           url_here(gateway, loaded) +
            (loaded.config.replay.dir.empty() ? "/v1/search?q=hello'"
                                              : "/v1/search?q=SOMETHING+RECORDED'");
 }
@@ -99,7 +104,8 @@ void announce(Gateway& gateway, const LoadedConfig& loaded) {
                 "(`sluice doctor` says more)\n";
     } else if (gateway.key_count() == 0) {
         text +=
-            "no provider key yet, so searches answer 503; add one with `sluice keys add`, or set " +
+            "no provider key yet, so web searches answer 503; add one with `sluice keys add`, or "
+            "set " +
             web::key_variables() + " (keys at serper.dev, tavily.com) and start again\n";
     }
     for (const web::IdleLane& lane : gateway.idle_lanes()) {
@@ -111,6 +117,10 @@ void announce(Gateway& gateway, const LoadedConfig& loaded) {
         }
     }
     text += describe_exchanges(loaded.config);
+    if (loaded.config.titles.enabled) {
+        text +=
+            "pages: " + url_here(gateway, loaded) + "/    publish one: sluice pages add TITLE\n";
+    }
     text += "try: " + example_call(gateway, loaded) +
             "    settings: " + (loaded.file.empty() ? std::string("defaults") : loaded.file) +
             " (sluice check)\n";
