@@ -2,9 +2,11 @@
 scripts, on a narrow screen, in both themes. axe-core looks at each page.
 
 With SLUICE_SCREENSHOTS=DIR the pictures of the docs are taken as well."""
+import json
 import os
 import pathlib
 import re
+import urllib.parse
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -266,9 +268,67 @@ def test_a_pin_opens_a_claimed_page(site, visit):
     expect(page.get_by_role("heading", level=1)).to_have_text("Sealed")
 
 
+@pytest.fixture
+def own_site():
+    """One whose pages and searches no other test counts."""
+    site = Site("[titles]\nlimit_minute = 10\n")
+    yield site
+    site.stop()
+
+
+def test_a_page_spends_no_search_of_who_reads_it(own_site, visit):
+    """Its pictures may name the search, or a theme, and the browser loads them as what they are not."""
+    own_site.pages("import", "-", text=json.dumps({
+        "title": "Greedy", "slug": "greedy",
+        "body": "![a](/search?q=kafka)![b](/search?q=redis)![c](/theme/dark?back=/search?q=tls)![d](/search/?q=tls)"}))
+    visitor = visit(own_site)
+    asked = []
+    visitor.page.on("response", lambda response: asked.append((response.request.resource_type, response.status)))
+    visitor.go("/p/greedy")
+    visitor.page.wait_for_load_state("networkidle")
+    # The one with a slash too many is led to the search first.
+    assert sorted(status for kind, status in asked if kind == "image") == [308, 404, 404, 404, 404]
+    assert visitor.context.cookies() == []
+    response = visitor.page.goto("/search?q=kafka")
+    assert response.status == 200 and '"minute";r=9;' in response.headers["ratelimit"]
+
+
+def test_an_address_that_is_nearly_right(site, visit):
+    visitor = visit(site)
+    visitor.go("/p/kubernetes-deployment-checklist/")
+    expect(visitor.page).to_have_url(f"{site.url}/p/kubernetes-deployment-checklist")
+    visitor.go("/search/?q=kafka+rebalance")
+    expect(visitor.page).to_have_url(f"{site.url}/search?q=kafka+rebalance")
+    visitor.go("/pages", 404)
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text("There is no such page")
+    visitor.page.get_by_role("link", name="All pages").click()
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text("All pages")
+
+
+RIGHT_TO_LEFT = {"title": "דליל הפרסום המהיר לכל מי שכותב כאן הרבה דפים ארוכים", "slug": "rtl", "author": "\u202edna", "body": "שלום"}
+
+
+def test_directions_of_writing_stay_where_they_are(own_site, visit):
+    own_site.pages("import", "-", text=json.dumps(RIGHT_TO_LEFT))
+    visitor = visit(own_site, viewport={"width": 320, "height": 568})
+    visitor.go("/search?q=" + urllib.parse.quote("הפרסום המהיר"))
+    page = visitor.page
+    link = page.get_by_role("row").nth(1).get_by_role("link")
+    assert link.evaluate("a => getComputedStyle(a).direction") == "rtl"
+    box, cell = link.bounding_box(), page.get_by_role("row").nth(1).get_by_role("cell").first.bounding_box()
+    assert box["height"] > 40 and box["x"] + box["width"] <= cell["x"] + cell["width"], "it takes several lines"
+    assert page.locator(".by").first.evaluate("by => getComputedStyle(by).direction") == "ltr"
+    assert page.locator(".by bdi").first.evaluate("author => getComputedStyle(author).unicodeBidi") == "isolate"
+    visitor.check_width()
+    visitor.check_accessibility()
+    visitor.go("/p/rtl")
+    assert page.locator("h1").evaluate("title => getComputedStyle(title).direction") == "rtl"
+    visitor.check_width()
+
+
 EVERY_PAGE = (("/", 200), ("/?sort=title&page=2", 200), ("/search?q=kubrenetes+deploymnt", 200),
               ("/search?q=zzqqxx", 200), ("/search?q=k", 200), ("/search?q=%ff", 400),
-              ("/p/kubernetes-deployment-checklist", 200), ("/p/sealed", 200), ("/p/never", 404))
+              ("/p/kubernetes-deployment-checklist", 200), ("/p/sealed", 200), ("/p/never", 404), ("/nowhere", 404))
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

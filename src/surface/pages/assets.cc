@@ -51,13 +51,15 @@ std::string countdown_sheet(std::chrono::seconds wait) {
            number(steps) +
            "; } to { --left: 0; } }\n"
            "@keyframes over { to { visibility: visible; } }\n"
+           "@keyframes past { to { visibility: hidden; } }\n"
            "@supports (transition-behavior: allow-discrete) {\n"
            "html:not(.scripted) .still { position: absolute; clip-path: inset(50%); }\n"
            "html:not(.scripted) .clock::after { counter-reset: left var(--left); content: "
            "counter(left) \"" +
            (in_seconds ? " s" : " min") + "\"; animation: left " + number(all) + "s steps(" +
            number(steps) + ") " + number(wait.count() - all) +
-           "s forwards; }\n}\n.over-text { animation: over 0s linear " + number(wait.count()) +
+           "s forwards; }\n}\n.wait { animation: past 0s linear " + number(wait.count()) +
+           "s forwards; }\n.over-text { animation: over 0s linear " + number(wait.count()) +
            "s forwards; }\n";
 }
 

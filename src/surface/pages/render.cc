@@ -241,9 +241,11 @@ std::string PageRenderer::ledger(const Ledger& ledger, const Frame& frame) const
     auto choice = [&](std::string_view name, PageOrder order) {
         return Choice{name, ledger_path(order, 1), order == ledger.order};
     };
-    add_choices(layout.main, "ORDER_CHOICE",
-                {choice("Newest", PageOrder::kNewest), choice("Oldest", PageOrder::kOldest),
-                 choice("By title", PageOrder::kTitle)});
+    if (ledger.list.total > 1) {
+        add_choices(*layout.main.AddSectionDictionary("ORDER"), "ORDER_CHOICE",
+                    {choice("Newest", PageOrder::kNewest), choice("Oldest", PageOrder::kOldest),
+                     choice("By title", PageOrder::kTitle)});
+    }
     set(layout.main, "COUNT",
         ledger.list.total == 0 ? "There are no pages yet."
                                : counted(ledger.list.total, "page", "pages"));
@@ -322,7 +324,11 @@ std::string PageRenderer::page(const titles::PageRecord& page, std::string_view 
     set(layout.main, "TITLE", page.title);
     set_author(layout.main, page.author);
     set_updated(layout.main, page.updated_at);
-    set(layout.main, "BODY", body_html);
+    if (body_html.empty()) {
+        layout.main.ShowSection("EMPTY");
+    } else {
+        set(*layout.main.AddSectionDictionary("TEXT"), "BODY", body_html);
+    }
     return layout.expand();
 }
 
