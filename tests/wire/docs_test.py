@@ -91,7 +91,7 @@ def test_toml_blocks_are_right(tmp_path):
             path = tmp_path / f"{number}.toml"
             path.write_text(block)
             options = ["--config", path]
-            if "[faults." in block:
+            if re.search(r"^\[(title_)?faults\.", block, re.M):
                 options = ["--set", f"replay.dir={ROOT}/demo/recordings", "--set", f"replay.faults={path}"]
             result = subprocess.run([SLUICE, "check", *options], capture_output=True, text=True, timeout=TIMEOUT_S)
             assert result.returncode == 0, (page, block, result.stderr)
