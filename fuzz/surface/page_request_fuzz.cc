@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "surface/rest/page_request.h"
 #include "titles/slug.h"
+#include "titles/visible.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -26,7 +27,7 @@ void check_line(std::string_view text, std::size_t most) {
 void check_page(const titles::NewPage& page) {
     check_line(page.title, titles::kMaxTitleCodePoints);
     check_line(page.author, titles::kMaxAuthorCodePoints);
-    SLUICE_ASSERT(!page.title.empty());
+    SLUICE_ASSERT(titles::is_visible(page.title));
     SLUICE_ASSERT(page.slug.empty() || titles::is_slug(page.slug));
     SLUICE_ASSERT(page.body.size() <= titles::kMaxBodyBytes && is_valid_utf8(page.body));
     SLUICE_ASSERT(page.id.value_or(1) >= 1 && page.id.value_or(1) <= titles::kMaxPageNumber);

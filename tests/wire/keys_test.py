@@ -371,6 +371,12 @@ def test_mistakes_are_told(data_dir, args, stdin, code, said):
     assert stdin.strip() == "" or stdin not in result.stdout + result.stderr
 
 
+def test_a_key_on_the_command_line_is_not_repeated(data_dir):
+    for args in (["serper", SECRET], ["serper", "main", SECRET], [SECRET, "serper", "--weight", "x"]):
+        result = command(data_dir, "add", *args, stdin="")
+        assert result.returncode == 2 and SECRET not in result.stdout + result.stderr, result.stderr
+
+
 @pytest.mark.parametrize("name", ["list", "add", "set", "enable", "disable", "remove", "test"])
 def test_help_teaches(name):
     result = subprocess.run([SLUICE, "keys", name, "--help"], capture_output=True, text=True, timeout=TIMEOUT_S)

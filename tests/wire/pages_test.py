@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from wire import SLUICE, TIMEOUT_S, Sluice, until
+from wire import SLUICE, TIMEOUT_S, Sluice, call, until
 
 IMPORT_TIMEOUT_S = 120
 
@@ -122,7 +122,8 @@ def test_a_pin_that_is_typed_is_not_shown(data_dir):
 
 
 @pytest.mark.parametrize("args, said", [
-    (["add", ""], "title: expected 1 to 200"), (["add", "a\nb"], "title: expected one line"),
+    (["add", ""], "title: expected 1 to 200"), (["add", "\u200b\u2800"], "at least one that can be seen"),
+    (["update", "1", "--title", "\u202e\u3164"], "at least one that can be seen"), (["add", "x", "--author", "\ufeff"], "author: expected"), (["add", "a\nb"], "title: expected one line"),
     (["add", "x", "--slug", "A b"], "slug: expected"), (["add", "x", "--lifecycle", "live"], "active, unlisted or archived"),
     (["add", "x", "--id", "0"], "id: expected a whole number"), (["add", "x", "--autor", "Ada"], "did you mean '--author'"),
     (["update", "1"], "say what to change"), (["update", "one", "--title", "x"], "one"), (["list", "--sort", "best"], "newest, oldest"),
@@ -143,7 +144,7 @@ def test_mistakes_are_named_and_change_nothing(data_dir, args, said):
 def test_a_pin_on_the_command_line_is_not_repeated(data_dir, args):
     run(data_dir, "add", "First")
     refused = run(data_dir, *args, code=2).stderr
-    assert "2468" not in refused and "expected" in refused or "from the terminal" in refused
+    assert "2468" not in refused and ("expected" in refused or "from the terminal" in refused), refused
     assert asked(data_dir, "show", 1)["claimed"] is False
 
 
@@ -170,6 +171,8 @@ def test_the_api_and_the_commands_see_the_same_pages(gateway):
     assert gateway.post("/v1/pages", {"titel": "x"}).json()["detail"].endswith("did you mean 'title'?")
     assert gateway.post("/v1/pages", {"title": "x", "slug": "by-command"}).status == 409
     assert gateway.get("/v1/pages/99").status == 404
+    for unseen in (gateway.post("/v1/pages", {"title": "\u200b"}), call(gateway.address, "PATCH", "/v1/pages/1", body={"title": "\u2066\u2069"})):
+        assert unseen.status == 400 and "one that can be seen" in unseen.json()["detail"]
     assert "2468" not in gateway.output()
     text = gateway.get("/metrics").body.decode()
     assert '"pages"' in text and '"pages_reads"' in text
@@ -213,6 +216,8 @@ def test_what_is_wrong_is_told_by_its_line_and_nothing_is_written(data_dir, tmp_
     assert titles(data_dir) == []
     going = run(data_dir, "import", source, "--keep-going", code=1)
     assert going.stdout == "1500 added, 0 changed, 0 unchanged\n" and "3 pages left out" in going.stderr
+    source.write_text('{"title":"\\u200d\\u00ad"}\n')
+    assert "line 1: title: expected 1 to 200 characters, and at least one" in run(data_dir, "import", source, code=1).stderr
     source.write_text("x\n" * 1000)
     told = run(data_dir, "import", source, code=1).stderr
     assert "line 20:" in told and "line 21:" not in told and "1000 pages can't be imported" in told

@@ -60,7 +60,7 @@ TEST_F(OpsDoorTest, ATitleSearchNeedsNoKey) {
         return ask(asked, &OpsDoor::readyz, target);
     };
     const io::HttpResponse keyless = ready(both, "/readyz");
-    EXPECT_EQ(keyless.status, 200);
+    ASSERT_EQ(keyless.status, 200) << keyless.lead;
     const auto body = reader.parse(keyless.lead);
     EXPECT_EQ(body->string_at("status"), "ready");
     EXPECT_NE(body->find("without", "web")->as_string()->find("there is no key"), std::string::npos)
