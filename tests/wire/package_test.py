@@ -67,6 +67,13 @@ def test_no_package_without_its_dependencies(tmp_path):
     assert not list(tmp_path.glob("*.deb"))
 
 
+@pytest.mark.parametrize("strip, strips", [("/usr/bin/strip", False), (shutil.which("llvm-strip-19"), True)])
+def test_what_was_laid_out_is_stripped_by_llvm_or_not_at_all(strip, strips, tmp_path):
+    """The other one leaves a binary that ends at once."""
+    run("cmake", "--preset", "release", "-B", tmp_path, f"-DCMAKE_STRIP={strip}", "-DSLUICE_TESTS=OFF", cwd=ROOT)
+    assert ('set(CPACK_STRIP_FILES "ON")' in (tmp_path / "CPackConfig.cmake").read_text()) == strips
+
+
 @pytest.fixture(scope="module")
 def tree(package, tmp_path_factory):
     """What is in the package."""
@@ -119,6 +126,11 @@ def test_the_packaged_binary_and_configuration_work(tree):
     assert run(tree / "usr/bin/sluice", "version") == run(SLUICE, "version")
     shown = run(tree / "usr/bin/sluice", "check", "--config", tree / "etc/sluice/sluice.toml")
     assert "/var/lib/sluice" in shown and "127.0.0.1:8080" in shown
+
+
+def test_the_packaged_binary_needs_no_memory_that_the_unit_refuses(tree):
+    """Executable stacks: where a binary does not say that it wants none, the C library makes each of them so."""
+    assert re.search(r"GNU_STACK +\S+ +\S+ +\S+ +\S+ +\S+ +RW +0x", run("readelf", "-lW", tree / "usr/bin/sluice"))
 
 
 @pytest.fixture
