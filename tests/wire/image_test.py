@@ -26,7 +26,8 @@ NO_LIMIT = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 4096)
 
 OWN_AUTHORITIES = "/usr/local/share/ca-certificates"
 
-# What a namespace of its own is: cgroups in the one way that the runtime knows, a loopback interface that is up.
+# What a namespace of its own is: cgroups in the one way that the runtime knows, addresses that it hands out by itself,
+# a loopback interface that is up.
 # It ends when its input does, which is when the test does.
 NAMESPACE = """
 set -e
@@ -34,6 +35,8 @@ if [ "$(stat -f -c %T /sys/fs/cgroup)" != cgroup2fs ]; then
     umount -R /sys/fs/cgroup
     mount -t cgroup2 none /sys/fs/cgroup
 fi
+mkdir -p /var/lib/cni
+mount -t tmpfs none /var/lib/cni
 python3 -c 'import fcntl, socket, struct
 fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh14x", b"lo", 0x41))'
 echo there

@@ -1,6 +1,7 @@
 """The Debian package where it is meant to be: in a Debian 12 that its own systemd booted, with nothing in it but what
 the package asks for."""
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -115,6 +116,7 @@ def machine(package, tmp_path_factory):
     booted = Machine(tree)
     yield booted
     booted.stop()
+    shutil.rmtree(tree)
 
 
 @pytest.fixture
