@@ -1,6 +1,7 @@
 #include "access/postgres_token_store.h"
 
 #include "access/token_rows.h"
+#include "io/postgres_history.h"
 
 #include <array>
 #include <utility>
@@ -42,6 +43,12 @@ constexpr std::array kSteps = {
         );
         INSERT INTO sluice_token_revision VALUES (1, 0);
     )sql"},
+    io::kHistoryStep,
+    io::PostgresMigration{R"sql(
+        CREATE TRIGGER sluice_token_noted AFTER UPDATE OF revision ON sluice_token_revision
+            FOR EACH ROW EXECUTE FUNCTION sluice_note_revision('access');
+        UPDATE sluice_token_revision SET revision = revision + 1;
+    )sql"},
 };
 
 constexpr std::string_view kSelect =
@@ -57,6 +64,9 @@ constexpr std::string_view kInsert =
     " last4, digest, calls_day, calls_month, calls_total, micro_usd_day, micro_usd_month,"
     " micro_usd_total) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)";
 constexpr std::string_view kBump = "UPDATE sluice_token_revision SET revision = revision + 1";
+constexpr std::string_view kRevision =
+    "SELECT r.revision, coalesce(h.mark, '') FROM sluice_token_revision r"
+    " LEFT JOIN sluice_history h ON h.store = 'access' AND h.revision = r.revision";
 constexpr std::string_view kNotify = "SELECT pg_notify('sluice_tokens', '')";
 
 // A row of either query.
@@ -147,10 +157,8 @@ Task<Result<TokenRecord>> revoke_in_transaction(PostgresSession& db, std::string
     co_return std::move(token.record);
 }
 
-Task<Result<std::uint64_t>> read_revision(PostgresSession& db) {
-    CO_TRY(const PostgresRows rows,
-           co_await db.query("SELECT revision FROM sluice_token_revision"));
-    co_return static_cast<std::uint64_t>(rows.integer(0, 0));
+Task<Result<StoreRevision>> read_revision(PostgresSession& db) {
+    return io::read_revision(db, kRevision);
 }
 
 Task<Result<TokenSet>> load_in_transaction(PostgresSession& db) {
@@ -214,7 +222,7 @@ Task<Result<TokenSet>> PostgresTokenStore::load() {
     co_return co_await client_.run(load_in_transaction);
 }
 
-Task<Result<std::uint64_t>> PostgresTokenStore::revision() {
+Task<Result<StoreRevision>> PostgresTokenStore::revision() {
     co_return co_await client_.run(read_revision);
 }
 

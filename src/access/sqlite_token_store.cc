@@ -133,9 +133,9 @@ Result<TokenRecord> revoke_in_transaction(SqliteConnection& db, const std::strin
     return std::move(token.record);
 }
 
-Result<std::uint64_t> read_revision(SqliteConnection& db) {
-    TRY(const std::int64_t revision, db.integer("SELECT revision FROM token_revision"));
-    return static_cast<std::uint64_t>(revision);
+Result<StoreRevision> read_revision(SqliteConnection& db) {
+    TRY(const std::int64_t number, db.integer("SELECT revision FROM token_revision"));
+    return StoreRevision(number);
 }
 
 Result<TokenSet> load_in_transaction(SqliteConnection& db) {
@@ -200,7 +200,7 @@ Task<Result<TokenSet>> SqliteTokenStore::load() {
     co_return co_await store_.run(load_in_transaction);
 }
 
-Task<Result<std::uint64_t>> SqliteTokenStore::revision() {
+Task<Result<StoreRevision>> SqliteTokenStore::revision() {
     co_return co_await store_.run(read_revision);
 }
 

@@ -23,7 +23,7 @@ class SqliteTokenStore final : public TokenStore {
     Task<Result<std::optional<IssuedToken>>> add_first(NewToken token) override;
     Task<Result<TokenRecord>> revoke(std::string id) override;
     Task<Result<TokenSet>> load() override;
-    Task<Result<std::uint64_t>> revision() override;
+    Task<Result<StoreRevision>> revision() override;
 
  private:
     io::SqliteStore& store_;

@@ -4,6 +4,7 @@
 
 #include "access/tokens.h"
 #include "base/result.h"
+#include "base/store_revision.h"
 #include "base/task.h"
 
 #include <chrono>
@@ -34,7 +35,7 @@ struct IssuedToken {
 
 // Every token at one moment, and the revision of that moment.
 struct TokenSet {
-    std::uint64_t revision = 0;
+    StoreRevision revision = {};
     std::vector<StoredToken> tokens;  // in order of creation
 };
 
@@ -59,7 +60,7 @@ class TokenStore {
     virtual Task<Result<TokenSet>> load() = 0;
 
     // Changes with every add and revoke, whichever process made it.
-    virtual Task<Result<std::uint64_t>> revision() = 0;
+    virtual Task<Result<StoreRevision>> revision() = 0;
 };
 
 inline constexpr std::chrono::hours kForgetRevokedAfter{90 * 24};

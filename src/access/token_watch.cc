@@ -17,19 +17,23 @@ TokenWatch::TokenWatch(TokenStore& store, TokenTable& table, Clock& clock, const
       failure_lines_(1, Millis{60'000}) {}
 
 Task<Status> TokenWatch::refresh() {
-    CO_TRY(const std::uint64_t revision, co_await store_.revision());
-    if (loaded_revision_ == revision) {
+    for (;;) {
+        CO_TRY(const StoreRevision revision, co_await store_.revision());
+        const std::optional<StoreRevision> known = loaded_revision_;
+        if (known == revision) {
+            co_return Status();
+        }
+        CO_TRY(auto set, co_await store_.load());
+        // Another refresh was quicker, and what this one read may be older. Numbers can't tell,
+        // since a database may have gone back.
+        if (loaded_revision_ != known) {
+            continue;
+        }
+        loaded_revision_ = std::move(set.revision);
+        table_.reload(std::move(set.tokens));
+        active_.set(static_cast<double>(table_.active()));
         co_return Status();
     }
-    CO_TRY(auto set, co_await store_.load());
-    // Another refresh may have been quicker, with a newer set.
-    if (loaded_revision_ && *loaded_revision_ >= set.revision) {
-        co_return Status();
-    }
-    loaded_revision_ = set.revision;
-    table_.reload(std::move(set.tokens));
-    active_.set(static_cast<double>(table_.active()));
-    co_return Status();
 }
 
 Task<void> TokenWatch::run() {

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/secret.h"
+#include "base/store_revision.h"
 #include "base/task.h"
 #include "guard/bell.h"
 #include "obs/log.h"
@@ -27,7 +28,8 @@ class TokenWatch {
     TokenWatch(TokenStore& store, TokenTable& table, Clock& clock, const obs::Log& log,
                obs::Metrics& metrics);
 
-    // Loads the table if the store's revision is not the one it was loaded at. On an error the
+    // Loads the table if the store's revision is not the one it was loaded at, be it later or
+    // earlier. On an error the
     // table stays as it is.
     Task<Status> refresh();
 
@@ -46,7 +48,7 @@ class TokenWatch {
     obs::Gauge active_;
     obs::Counter failures_;
     obs::LogLimiter failure_lines_;
-    std::optional<std::uint64_t> loaded_revision_ = {};
+    std::optional<StoreRevision> loaded_revision_ = {};
     guard::Bell bell_;
 };
 

@@ -45,10 +45,11 @@ std::vector<Candidate> merge(const Snapshot* before, CandidateSet changes) {
 using Built = Result<std::shared_ptr<const Snapshot>>;
 
 // To be run where it holds nobody up.
-Task<Built> build(std::shared_ptr<const Snapshot> before, CandidateSet changes) {
-    const std::int64_t revision = changes.revision;
+Task<Built> build(std::shared_ptr<const Snapshot> before, std::uint64_t reading,
+                  CandidateSet changes) {
+    StoreRevision revision = changes.revision;
     CO_TRY(auto corpus, Corpus::build(merge(before.get(), std::move(changes))));
-    co_return std::make_shared<const Snapshot>(revision, std::move(corpus));
+    co_return std::make_shared<const Snapshot>(std::move(revision), reading, std::move(corpus));
 }
 
 Task<void> drop(std::shared_ptr<const Snapshot> old) {
@@ -58,8 +59,10 @@ Task<void> drop(std::shared_ptr<const Snapshot> old) {
 
 }  // namespace
 
-Snapshot::Snapshot(std::int64_t revision, std::shared_ptr<const Corpus> corpus)
-    : revision_(revision),
+Snapshot::Snapshot(StoreRevision revision, std::uint64_t reading,
+                   std::shared_ptr<const Corpus> corpus)
+    : revision_(std::move(revision)),
+      reading_(reading),
       corpus_(std::move(corpus)),
       fingerprint_(fingerprint_of(*corpus_)),
       by_id_(corpus_->size()) {
@@ -83,31 +86,31 @@ Candidates::Candidates(Executor control, PageStore& pages, Clock& clock,
 Candidates::~Candidates() = default;
 
 Task<Built> Candidates::current(Instant deadline) {
-    for (;;) {
-        CO_TRY(const std::int64_t revision, co_await pages_.revision());
+    for (bool has_waited = false;; has_waited = true) {
+        CO_TRY(const StoreRevision revision, co_await pages_.revision());
         if (snapshot_ && snapshot_->revision() == revision) {
             co_return snapshot_;
         }
-        auto work = [this, revision](const std::shared_ptr<guard::Stake>& stake) {
-            return refresh(revision, stake);
-        };
+        auto work = [this](const std::shared_ptr<guard::Stake>& stake) { return refresh(stake); };
         CO_TRY(const auto built, co_await flights_.run(0, deadline, std::move(work)));
-        // A build that was under way already may have begun before the change.
-        if (built->revision() >= revision) {
+        // A build that was under way already may have begun before the change; the one after it
+        // began after this call. Which is later numbers can't tell: a database may have gone back.
+        if (has_waited || built->revision() == revision) {
             co_return built;
         }
     }
 }
 
-Task<Built> Candidates::refresh(std::int64_t revision, std::shared_ptr<guard::Stake> stake) {
+Task<Built> Candidates::refresh(std::shared_ptr<guard::Stake> stake) {
     const guard::Stake::Hold hold(stake.get());
     std::shared_ptr<const Snapshot> before = snapshot_;
-    // A file that was put in place of another may count from anywhere.
-    const bool is_later = before && before->revision() < revision;
-    CO_TRY(auto changes, co_await pages_.candidates(is_later ? before->revision() : 0));
+    StoreRevision known = before ? before->revision() : StoreRevision();
+    CO_TRY(auto changes, co_await pages_.candidates(std::move(known)));
+    const bool adds_to_it = before && !changes.is_whole;
+    const std::uint64_t reading = before ? before->reading() + (adds_to_it ? 0 : 1) : 1;
     const auto builder = builder_.try_acquire();
     SLUICE_ASSERT(builder);
-    Task<Built> task = build(is_later ? before : nullptr, std::move(changes));
+    Task<Built> task = build(adds_to_it ? before : nullptr, reading, std::move(changes));
     CO_TRY(snapshot_, co_await run_on(builder->executor(), std::move(task)));
     size_.store(snapshot_->corpus().size(), std::memory_order_relaxed);
     // To take a corpus apart takes as long as an event loop may not be held up.

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/result.h"
+#include "base/store_revision.h"
 #include "base/task.h"
 #include "guard/singleflight.h"
 #include "titles/compute_threads.h"
@@ -25,9 +26,13 @@ namespace sluice::titles {
 // Immutable.
 class Snapshot {
  public:
-    Snapshot(std::int64_t revision, std::shared_ptr<const Corpus> corpus);
+    // `reading` counts how often everything was read, from 1.
+    Snapshot(StoreRevision revision, std::uint64_t reading, std::shared_ptr<const Corpus> corpus);
 
-    std::int64_t revision() const { return revision_; }
+    const StoreRevision& revision() const { return revision_; }
+    // Of snapshots of one reading the same page in the same version has the same title. Of another
+    // one it need not: a database that was restored goes on from an older version in its own way.
+    std::uint64_t reading() const { return reading_; }
     const Corpus& corpus() const { return *corpus_; }
     const std::shared_ptr<const Corpus>& shared_corpus() const { return corpus_; }
     // Of which pages in which versions (titles/fingerprint.h).
@@ -36,7 +41,8 @@ class Snapshot {
     std::optional<std::size_t> find(std::int64_t id) const;
 
  private:
-    std::int64_t revision_;
+    StoreRevision revision_;
+    std::uint64_t reading_;
     std::shared_ptr<const Corpus> corpus_;
     Sha256 fingerprint_;
     std::vector<std::uint32_t> by_id_;  // numbers in the corpus by ascending id
@@ -62,8 +68,7 @@ class Candidates {
     std::size_t size() const { return size_.load(std::memory_order_relaxed); }
 
  private:
-    Task<Result<std::shared_ptr<const Snapshot>>> refresh(std::int64_t revision,
-                                                          std::shared_ptr<guard::Stake> stake);
+    Task<Result<std::shared_ptr<const Snapshot>>> refresh(std::shared_ptr<guard::Stake> stake);
 
     PageStore& pages_;
     TaskScope tasks_;

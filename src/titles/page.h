@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/store_revision.h"
 #include "titles/candidate.h"
 
 #include <cstddef>
@@ -91,7 +92,8 @@ Status validate(const PagePatch& patch);
 
 // What changed up to one moment, and the revision of that moment.
 struct CandidateSet {
-    std::int64_t revision = 0;
+    StoreRevision revision = {};
+    bool is_whole = false;                   // `candidates` are all there are; `gone` is empty
     std::vector<Candidate> candidates = {};  // new ones and changed ones
     std::vector<std::int64_t> gone = {};     // ids of pages that are none any more, or never were
 };

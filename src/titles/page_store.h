@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "base/store_revision.h"
 #include "base/task.h"
 #include "titles/page.h"
 
@@ -81,11 +82,11 @@ class PageStore {
     virtual Task<Result<PageList>> list(PageQuery query) = 0;
 
     // Changes with every change of what candidates() gives, whichever process made it.
-    virtual Task<Result<std::int64_t>> revision() = 0;
+    virtual Task<Result<StoreRevision>> revision() = 0;
 
-    // What changed after the revision `since`; every candidate when that is 0. Reads neither bodies
-    // nor PIN hashes.
-    virtual Task<Result<CandidateSet>> candidates(std::int64_t since) = 0;
+    // What changed after the revision `since`; every candidate when that is 0, or when the store as
+    // it is now never was at it. Reads neither bodies nor PIN hashes.
+    virtual Task<Result<CandidateSet>> candidates(StoreRevision since) = 0;
 };
 
 // Where in `pages` an error of import() is, from 1, and what it says of it; 0 and the whole message

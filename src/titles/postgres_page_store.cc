@@ -1,5 +1,6 @@
 #include "titles/postgres_page_store.h"
 
+#include "io/postgres_history.h"
 #include "titles/page_rows.h"
 #include "titles/slug.h"
 
@@ -89,6 +90,12 @@ constexpr std::array kSteps = {
         $body$;
         CREATE TRIGGER sluice_page_noted BEFORE INSERT OR UPDATE OR DELETE ON sluice_page
             FOR EACH ROW EXECUTE FUNCTION sluice_page_noted();
+    )sql"},
+    io::kHistoryStep,
+    io::PostgresMigration{R"sql(
+        CREATE TRIGGER sluice_page_revision_noted AFTER UPDATE OF revision ON sluice_page_revision
+            FOR EACH ROW EXECUTE FUNCTION sluice_note_revision('pages');
+        UPDATE sluice_page_revision SET revision = revision + 1;
     )sql"},
 };
 
@@ -432,9 +439,11 @@ Task<Result<PageList>> read_list(PostgresSession& db, PageQuery query) {
     co_return list;
 }
 
-Task<Result<std::int64_t>> read_revision(PostgresSession& db) {
-    CO_TRY(const PostgresRows rows, co_await db.query("SELECT revision FROM sluice_page_revision"));
-    co_return rows.integer(0, 0);
+Task<Result<StoreRevision>> read_revision(PostgresSession& db) {
+    return io::read_revision(
+        db,
+        "SELECT r.revision, coalesce(h.mark, '') FROM sluice_page_revision r"
+        " LEFT JOIN sluice_history h ON h.store = 'pages' AND h.revision = r.revision");
 }
 
 // Of one statement's result, which the control loop reads in one go.
@@ -444,10 +453,10 @@ constexpr std::string_view kCandidates =
     " CASE WHEN lifecycle = 'active' AND claimed = 0 THEN 1 ELSE 0 END"
     " FROM sluice_page WHERE changed > $1 AND id > $2 ORDER BY id LIMIT $3";
 
-void add_candidates(const PostgresRows& rows, bool is_whole, CandidateSet& set) {
+void add_candidates(const PostgresRows& rows, CandidateSet& set) {
     for (std::size_t row = 0; row < rows.size(); ++row) {
         if (rows.integer(row, 6) == 0) {
-            if (!is_whole) {
+            if (!set.is_whole) {
                 set.gone.push_back(rows.integer(row, 0));
             }
             continue;
@@ -480,20 +489,23 @@ Task<Status> read_gone(PostgresSession& db, std::int64_t since, std::vector<std:
     co_return Status();
 }
 
-Task<Result<CandidateSet>> read_candidates(PostgresSession& db, std::int64_t since) {
+Task<Result<CandidateSet>> read_candidates(PostgresSession& db, StoreRevision known) {
     // One snapshot: a revision with another one's pages would hide a change.
     CO_TRY_STATUS(co_await db.begin_snapshot());
     CandidateSet set;
     CO_TRY(set.revision, co_await read_revision(db));
+    CO_TRY(const bool has_been, co_await io::has_been_at(db, "pages", known));
+    set.is_whole = !has_been;
+    const std::int64_t since = has_been ? known.number : 0;
     std::int64_t last = 0;
     for (std::size_t got = kRowsAtOnce; got == kRowsAtOnce;) {
         PostgresValues values{since, last, kRowsAtOnce};
         CO_TRY(const PostgresRows rows, co_await db.query(kCandidates, std::move(values)));
-        add_candidates(rows, since == 0, set);
+        add_candidates(rows, set);
         got = rows.size();
         last = got > 0 ? rows.integer(got - 1, 0) : last;
     }
-    if (since > 0) {
+    if (!set.is_whole) {
         CO_TRY_STATUS(co_await read_gone(db, since, set.gone));
     }
     CO_TRY_STATUS(co_await db.commit());
@@ -566,12 +578,14 @@ Task<Result<PageList>> PostgresPageStore::list(PageQuery query) {
     co_return co_await client_.run(std::move(work));
 }
 
-Task<Result<std::int64_t>> PostgresPageStore::revision() {
+Task<Result<StoreRevision>> PostgresPageStore::revision() {
     co_return co_await client_.run(read_revision);
 }
 
-Task<Result<CandidateSet>> PostgresPageStore::candidates(std::int64_t since) {
-    auto work = [since](PostgresSession& db) { return read_candidates(db, since); };
+Task<Result<CandidateSet>> PostgresPageStore::candidates(StoreRevision since) {
+    auto work = [since = std::move(since)](PostgresSession& db) {
+        return read_candidates(db, since);
+    };
     co_return co_await client_.run(std::move(work));
 }
 

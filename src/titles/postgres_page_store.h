@@ -25,8 +25,8 @@ class PostgresPageStore final : public PageStore {
     Task<Result<PageText>> text(std::string slug) override;
     Task<Result<std::string>> pin_hash(std::int64_t id) override;
     Task<Result<PageList>> list(PageQuery query) override;
-    Task<Result<std::int64_t>> revision() override;
-    Task<Result<CandidateSet>> candidates(std::int64_t since) override;
+    Task<Result<StoreRevision>> revision() override;
+    Task<Result<CandidateSet>> candidates(StoreRevision since) override;
 
  private:
     io::PostgresClient& client_;

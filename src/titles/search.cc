@@ -30,6 +30,7 @@ std::string cache_key(const Snapshot& snapshot, const TitleQuery& query,
                       const TitlesConfig& config) {
     const Sha256& fingerprint = snapshot.fingerprint();
     std::string key(reinterpret_cast<const char*>(fingerprint.data()), fingerprint.size());
+    key.append(std::to_string(snapshot.reading())).append(1, ' ');
     key.append(std::to_string(config.score_cutoff)).append(1, ' ');
     key.append(std::to_string(config.result_limit)).append(1, ' ');
     key.append(query.match.reveal());

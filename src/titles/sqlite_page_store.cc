@@ -360,8 +360,9 @@ Result<PageList> read_list(SqliteConnection& db, const PageQuery& query) {
     }
 }
 
-Result<std::int64_t> read_revision(SqliteConnection& db) {
-    return db.integer("SELECT revision FROM page_revision");
+Result<StoreRevision> read_revision(SqliteConnection& db) {
+    TRY(const std::int64_t number, db.integer("SELECT revision FROM page_revision"));
+    return StoreRevision(number);
 }
 
 Status read_gone(SqliteConnection& db, std::int64_t since, CandidateSet& set) {
@@ -375,11 +376,13 @@ Status read_gone(SqliteConnection& db, std::int64_t since, CandidateSet& set) {
     }
 }
 
-Result<CandidateSet> read_candidates(SqliteConnection& db, std::int64_t since) {
+Result<CandidateSet> read_candidates(SqliteConnection& db, std::int64_t known) {
     // One snapshot: a revision with another one's pages would hide a change.
     TRY(auto transaction, db.begin(SqliteTransaction::Mode::kDeferred));
     CandidateSet set;
     TRY(set.revision, read_revision(db));
+    set.is_whole = known == 0 || known > set.revision.number;
+    const std::int64_t since = set.is_whole ? 0 : known;
     TRY(auto rows, db.query("SELECT id, current_version, title, slug, author, updated_at,"
                             " lifecycle = 'active' AND claimed = 0 FROM page WHERE changed > ?1",
                             {since}));
@@ -389,7 +392,7 @@ Result<CandidateSet> read_candidates(SqliteConnection& db, std::int64_t since) {
             break;
         }
         if (rows.integer(6) == 0) {
-            if (since > 0) {
+            if (!set.is_whole) {
                 set.gone.push_back(rows.integer(0));
             }
             continue;
@@ -403,7 +406,7 @@ Result<CandidateSet> read_candidates(SqliteConnection& db, std::int64_t since) {
         candidate.updated_at = from_stored(rows.integer(5));
         set.candidates.push_back(std::move(candidate));
     }
-    if (since > 0) {
+    if (!set.is_whole) {
         TRY_STATUS(read_gone(db, since, set));
     }
     return set;
@@ -481,12 +484,12 @@ Task<Result<PageList>> SqlitePageStore::list(PageQuery query) {
     co_return co_await reads_.run(std::move(work));
 }
 
-Task<Result<std::int64_t>> SqlitePageStore::revision() {
+Task<Result<StoreRevision>> SqlitePageStore::revision() {
     co_return co_await reads_.run(read_revision);
 }
 
-Task<Result<CandidateSet>> SqlitePageStore::candidates(std::int64_t since) {
-    auto work = [since](SqliteConnection& db) { return read_candidates(db, since); };
+Task<Result<CandidateSet>> SqlitePageStore::candidates(StoreRevision since) {
+    auto work = [since = since.number](SqliteConnection& db) { return read_candidates(db, since); };
     co_return co_await reads_.run(std::move(work));
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "base/secret.h"
+#include "base/store_revision.h"
 #include "base/task.h"
 #include "web/key_runtime.h"
 #include "web/key_types.h"
@@ -46,7 +47,8 @@ struct KeyPatch {
 
 // What changed up to one moment, and the revision of that moment.
 struct KeySet {
-    std::uint64_t revision = 0;
+    StoreRevision revision = {};
+    bool is_whole = false;                  // `keys` are all there are; `removed` is empty
     std::vector<StoredKey> keys = {};       // new ones and changed ones, in order of creation
     std::vector<std::string> removed = {};  // ids
     std::vector<KeyUsage> usage = {};       // of those in `keys` that were used
@@ -80,11 +82,12 @@ class KeyStore {
     // kNotFound.
     virtual Task<Status> remove(std::string id) = 0;
 
-    // What changed after the revision `since`; every key when that is 0.
-    virtual Task<Result<KeySet>> load(std::uint64_t since) = 0;
+    // What changed after the revision `since`; every key when that is 0, or when the store as it
+    // is now never was at it.
+    virtual Task<Result<KeySet>> load(StoreRevision since) = 0;
 
     // Changes with every add, patch and remove, whichever process made it.
-    virtual Task<Result<std::uint64_t>> revision() = 0;
+    virtual Task<Result<StoreRevision>> revision() = 0;
 
     // Keeps the counts of calls; those of keys that are gone are left out.
     virtual Task<Status> save_usage(std::vector<KeyUsage> usage) = 0;

@@ -30,19 +30,23 @@ KeyWatch::KeyWatch(KeyStore& store, KeyPool& pool, Clock& clock, const obs::Log&
       failure_lines_(1, Millis{60'000}) {}
 
 Task<Status> KeyWatch::refresh() {
-    CO_TRY(const std::uint64_t revision, co_await store_.revision());
-    if (loaded_revision_ == revision) {
+    for (;;) {
+        CO_TRY(const StoreRevision revision, co_await store_.revision());
+        const std::optional<StoreRevision> known = loaded_revision_;
+        if (known == revision) {
+            co_return Status();
+        }
+        CO_TRY(const KeySet set, co_await store_.load(known.value_or(StoreRevision())));
+        // Another refresh was quicker: what this one read is not what changed since then, and may
+        // be older. Numbers can't tell, since a database may have gone back.
+        if (loaded_revision_ != known) {
+            continue;
+        }
+        loaded_revision_ = set.revision;
+        pool_.apply(set);
+        publish_counts();
         co_return Status();
     }
-    CO_TRY(const KeySet set, co_await store_.load(loaded_revision_.value_or(0)));
-    // Another refresh may have been quicker, with a newer set.
-    if (loaded_revision_ && *loaded_revision_ >= set.revision) {
-        co_return Status();
-    }
-    loaded_revision_ = set.revision;
-    pool_.apply(set);
-    publish_counts();
-    co_return Status();
 }
 
 Task<void> KeyWatch::catch_up() {

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/store_revision.h"
 #include "base/task.h"
 #include "guard/bell.h"
 #include "obs/log.h"
@@ -29,7 +30,8 @@ class KeyWatch {
     KeyWatch(KeyStore& store, KeyPool& pool, Clock& clock, const obs::Log& log,
              obs::Metrics& metrics);
 
-    // Fills the pool if the store's revision is not the one it was filled at. On an error the pool
+    // Fills the pool if the store's revision is not the one it was filled at, be it later or
+    // earlier. On an error the pool
     // stays as it is.
     Task<Status> refresh();
 
@@ -65,7 +67,7 @@ class KeyWatch {
     obs::Counter failures_;
     obs::LogLimiter failure_lines_;
     bool store_answers_ = true;
-    std::optional<std::uint64_t> loaded_revision_ = {};
+    std::optional<StoreRevision> loaded_revision_ = {};
     std::map<std::string, Gauges> gauges_;  // by provider
     guard::Bell bell_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 
 namespace sluice::web {
@@ -232,7 +233,7 @@ void KeyPool::apply(const KeySet& changes) {
             runtime().restore_usage(by_id_.find(counted.id)->second, counted);
         }
     }
-    for (const std::string& id : changes.removed) {
+    for (const std::string& id : changes.is_whole ? missing_in(changes) : changes.removed) {
         const auto found = by_id_.find(id);
         if (found != by_id_.end()) {
             runtime().remove(found->second);
@@ -241,6 +242,20 @@ void KeyPool::apply(const KeySet& changes) {
             by_id_.erase(found);
         }
     }
+}
+
+std::vector<std::string> KeyPool::missing_in(const KeySet& all) const {
+    std::unordered_set<std::string_view> kept;
+    for (const StoredKey& stored : all.keys) {
+        kept.insert(stored.record.id);
+    }
+    std::vector<std::string> missing;
+    for (const auto& [id, unused] : by_id_) {
+        if (!kept.contains(id)) {
+            missing.push_back(id);
+        }
+    }
+    return missing;
 }
 
 const std::string& KeyPool::account_of(const KeyRecord& record, ProviderIndex provider) const {

@@ -126,8 +126,8 @@ class KeyPool {
 
     // Takes over what changed in the store: for the next lease, new keys are there, changed ones
     // are as they are now, and removed ones are gone. A key that stays keeps what is known about
-    // how it fares; the usage is for keys that are new here. Keys of providers that this binary
-    // does not have are left out.
+    // how it fares; the usage is for keys that are new here. Of a whole set, who is not in it is
+    // gone. Keys of providers that this binary does not have are left out.
     void apply(const KeySet& changes);
 
     std::size_t size() const { return by_id_.size(); }
@@ -147,6 +147,7 @@ class KeyPool {
  private:
     LeaseResult to_lease(const Pick& pick) const;
     Task<LeaseResult> lease_later(Task<Pick> pick);
+    std::vector<std::string> missing_in(const KeySet& all) const;  // ids
     enum class Applied : std::uint8_t { kAsBefore, kChanged, kNew };
     Applied put(const StoredKey& stored, ProviderIndex provider);
     // The account whose penalties a key of that record shares.

@@ -1,5 +1,6 @@
 #include "web/postgres_key_store.h"
 
+#include "io/postgres_history.h"
 #include "web/key_rows.h"
 
 #include <array>
@@ -63,6 +64,12 @@ constexpr std::array kSteps = {
             check_value BYTEA NOT NULL
         );
     )sql"},
+    io::kHistoryStep,
+    io::PostgresMigration{R"sql(
+        CREATE TRIGGER sluice_key_noted AFTER UPDATE OF revision ON sluice_key_revision
+            FOR EACH ROW EXECUTE FUNCTION sluice_note_revision('keys');
+        UPDATE sluice_key_revision SET revision = revision + 1;
+    )sql"},
 };
 
 constexpr std::string_view kSelect =
@@ -77,6 +84,9 @@ constexpr std::string_view kIsKept = "SELECT count(*) FROM sluice_key WHERE dige
 constexpr std::string_view kIsRemoved = "SELECT count(*) FROM sluice_removed_key WHERE digest = $1";
 constexpr std::string_view kBump =
     "UPDATE sluice_key_revision SET revision = revision + 1 RETURNING revision";
+constexpr std::string_view kRevision =
+    "SELECT r.revision, coalesce(h.mark, '') FROM sluice_key_revision r LEFT JOIN sluice_history h"
+    " ON h.store = 'keys' AND h.revision = r.revision";
 constexpr std::string_view kNotify = "SELECT pg_notify('sluice_keys', '')";
 constexpr std::string_view kInsert =
     "INSERT INTO sluice_key (id, provider, label, account, last4, state, weight, max_in_flight,"
@@ -252,10 +262,8 @@ Task<Status> remove_in_transaction(PostgresSession& db, std::string id, WallTime
     co_return co_await notify_and_commit(db);
 }
 
-Task<Result<std::uint64_t>> read_revision(PostgresSession& db) {
-    CO_TRY(const std::int64_t revision,
-           co_await number(db, "SELECT revision FROM sluice_key_revision"));
-    co_return static_cast<std::uint64_t>(revision);
+Task<Result<StoreRevision>> read_revision(PostgresSession& db) {
+    return io::read_revision(db, kRevision);
 }
 
 Status read_keys(const PostgresRows& rows, const KeyVault& vault, KeySet& set) {
@@ -276,15 +284,18 @@ Status read_keys(const PostgresRows& rows, const KeyVault& vault, KeySet& set) {
     return {};
 }
 
-Task<Result<KeySet>> load_in_transaction(PostgresSession& db, Vault vault, std::uint64_t since) {
+Task<Result<KeySet>> load_in_transaction(PostgresSession& db, Vault vault, StoreRevision known) {
     // One snapshot: a revision with another one's keys would hide a change.
     CO_TRY_STATUS(co_await db.begin_snapshot());
     KeySet set;
     CO_TRY(set.revision, co_await read_revision(db));
+    CO_TRY(const bool has_been, co_await io::has_been_at(db, "keys", known));
+    set.is_whole = !has_been;
+    const std::int64_t since = has_been ? known.number : 0;
     PostgresValues changed{since};
     CO_TRY(const PostgresRows keys, co_await db.query(kSelect, std::move(changed)));
     CO_TRY_STATUS(read_keys(keys, *vault, set));
-    if (since > 0) {
+    if (!set.is_whole) {
         PostgresValues removed{since};
         CO_TRY(const PostgresRows ids,
                co_await db.query("SELECT id FROM sluice_removed_key WHERE changed > $1",
@@ -404,17 +415,17 @@ Task<Status> PostgresKeyStore::remove(std::string id) {
     co_return co_await client_.run(std::move(work));
 }
 
-Task<Result<KeySet>> PostgresKeyStore::load(std::uint64_t since) {
+Task<Result<KeySet>> PostgresKeyStore::load(StoreRevision since) {
     if (!vault_) {
         co_return locked();
     }
-    auto work = [vault = vault_, since](PostgresSession& db) {
+    auto work = [vault = vault_, since = std::move(since)](PostgresSession& db) {
         return load_in_transaction(db, vault, since);
     };
     co_return co_await client_.run(std::move(work));
 }
 
-Task<Result<std::uint64_t>> PostgresKeyStore::revision() {
+Task<Result<StoreRevision>> PostgresKeyStore::revision() {
     co_return co_await client_.run(read_revision);
 }
 

@@ -43,8 +43,8 @@ class PostgresKeyStore final : public KeyStore {
     Task<Result<std::size_t>> seed(std::vector<NewKey> keys) override;
     Task<Result<KeyRecord>> patch(std::string id, KeyPatch patch) override;
     Task<Status> remove(std::string id) override;
-    Task<Result<KeySet>> load(std::uint64_t since) override;
-    Task<Result<std::uint64_t>> revision() override;
+    Task<Result<KeySet>> load(StoreRevision since) override;
+    Task<Result<StoreRevision>> revision() override;
     // A count is not lowered within its period, since other replicas count for the same key.
     Task<Status> save_usage(std::vector<KeyUsage> usage) override;
 

@@ -206,12 +206,12 @@ Status remove_in_transaction(SqliteConnection& db, const std::string& id, WallTi
     return transaction.commit();
 }
 
-Result<std::uint64_t> read_revision(SqliteConnection& db) {
-    TRY(const std::int64_t revision, db.integer("SELECT revision FROM key_revision"));
-    return static_cast<std::uint64_t>(revision);
+Result<StoreRevision> read_revision(SqliteConnection& db) {
+    TRY(const std::int64_t number, db.integer("SELECT revision FROM key_revision"));
+    return StoreRevision(number);
 }
 
-Status read_keys(SqliteConnection& db, const KeyVault& vault, std::uint64_t since, KeySet& set) {
+Status read_keys(SqliteConnection& db, const KeyVault& vault, std::int64_t since, KeySet& set) {
     TRY(auto rows, db.query(kSelect, {since}));
     for (;;) {
         TRY(const bool row, rows.next());
@@ -232,7 +232,7 @@ Status read_keys(SqliteConnection& db, const KeyVault& vault, std::uint64_t sinc
     }
 }
 
-Status read_removed(SqliteConnection& db, std::uint64_t since, KeySet& set) {
+Status read_removed(SqliteConnection& db, std::int64_t since, KeySet& set) {
     TRY(auto rows, db.query("SELECT id FROM removed_key WHERE changed > ?1", {since}));
     for (;;) {
         TRY(const bool row, rows.next());
@@ -244,13 +244,14 @@ Status read_removed(SqliteConnection& db, std::uint64_t since, KeySet& set) {
 }
 
 Result<KeySet> load_in_transaction(SqliteConnection& db, const KeyVault& vault,
-                                   std::uint64_t since) {
+                                   std::int64_t since) {
     // One snapshot: a revision with another one's keys would hide a change.
     TRY(auto transaction, db.begin(SqliteTransaction::Mode::kDeferred));
     KeySet set;
     TRY(set.revision, read_revision(db));
-    TRY_STATUS(read_keys(db, vault, since, set));
-    if (since > 0) {
+    set.is_whole = since == 0 || since > set.revision.number;
+    TRY_STATUS(read_keys(db, vault, set.is_whole ? 0 : since, set));
+    if (!set.is_whole) {
         TRY_STATUS(read_removed(db, since, set));
     }
     return set;
@@ -356,14 +357,14 @@ Task<Status> SqliteKeyStore::remove(std::string id) {
     co_return co_await store_.run(std::move(work));
 }
 
-Task<Result<KeySet>> SqliteKeyStore::load(std::uint64_t since) {
-    auto work = [vault = vault_, since](SqliteConnection& db) {
+Task<Result<KeySet>> SqliteKeyStore::load(StoreRevision since) {
+    auto work = [vault = vault_, since = since.number](SqliteConnection& db) {
         return load_in_transaction(db, *vault, since);
     };
     co_return co_await store_.run(std::move(work));
 }
 
-Task<Result<std::uint64_t>> SqliteKeyStore::revision() {
+Task<Result<StoreRevision>> SqliteKeyStore::revision() {
     co_return co_await store_.run(read_revision);
 }
 

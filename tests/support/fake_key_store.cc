@@ -35,6 +35,15 @@ web::StoredKey stored(const web::NewKey& key, WallTime now) {
 
 }  // namespace
 
+void FakeKeyStore::become(const FakeKeyStore& other) {
+    revision_ = other.revision_;
+    keys_ = other.keys_;
+    changed_ = other.changed_;
+    removed_ = other.removed_;
+    usage_ = other.usage_;
+    mark_ += "restored ";
+}
+
 Status FakeKeyStore::check() const {
     if (away) {
         return Error{Code::kUnavailable, Blame::kGateway, "the key store is away", Millis{250}};
@@ -116,13 +125,14 @@ Task<Status> FakeKeyStore::remove(std::string id) {
     co_return Status();
 }
 
-Task<Result<web::KeySet>> FakeKeyStore::load(std::uint64_t since) {
+Task<Result<web::KeySet>> FakeKeyStore::load(StoreRevision since) {
     CO_TRY_STATUS(check_reads());
     web::KeySet set;
-    set.revision = revision_;
+    set.revision = StoreRevision(revision_, mark_);
+    set.is_whole = since.number == 0 || since.mark != mark_;
     for (const web::StoredKey& key : keys_) {
         const auto usage = usage_.find(key.record.id);
-        if (changed_.at(key.record.id) <= since) {
+        if (!set.is_whole && changed_.at(key.record.id) <= since.number) {
             continue;
         }
         set.keys.push_back(key);
@@ -131,16 +141,16 @@ Task<Result<web::KeySet>> FakeKeyStore::load(std::uint64_t since) {
         }
     }
     for (const auto& [id, revision] : removed_) {
-        if (since > 0 && revision > since) {
+        if (!set.is_whole && revision > since.number) {
             set.removed.push_back(id);
         }
     }
     co_return set;
 }
 
-Task<Result<std::uint64_t>> FakeKeyStore::revision() {
+Task<Result<StoreRevision>> FakeKeyStore::revision() {
     CO_TRY_STATUS(check_reads());
-    co_return revision_;
+    co_return StoreRevision(revision_, mark_);
 }
 
 std::optional<web::KeyUsage> FakeKeyStore::usage_of(const std::string& id) const {

@@ -30,9 +30,13 @@ class FakeKeyStore final : public web::KeyStore {
     Task<Result<std::size_t>> seed(std::vector<web::NewKey> keys) override;
     Task<Result<web::KeyRecord>> patch(std::string id, web::KeyPatch patch) override;
     Task<Status> remove(std::string id) override;
-    Task<Result<web::KeySet>> load(std::uint64_t since) override;
-    Task<Result<std::uint64_t>> revision() override;
+    Task<Result<web::KeySet>> load(StoreRevision since) override;
+    Task<Result<StoreRevision>> revision() override;
     Task<Status> save_usage(std::vector<web::KeyUsage> usage) override;
+
+    // As when a database is restored from a backup, which `other` is: it counts on from there, on
+    // another way than this one came.
+    void become(const FakeKeyStore& other);
 
     bool away = false;        // every call fails
     bool reads_away = false;  // load() and revision() fail
@@ -47,10 +51,11 @@ class FakeKeyStore final : public web::KeyStore {
     Status check_reads() const;
 
     Clock& clock_;
-    std::uint64_t revision_ = 0;
+    std::int64_t revision_ = 0;
+    std::string mark_ = {};  // of the present past
     std::vector<web::StoredKey> keys_;
-    std::map<std::string, std::uint64_t> changed_;  // by id, the revision of the last change
-    std::map<std::string, std::uint64_t> removed_;  // the same
+    std::map<std::string, std::int64_t> changed_;  // by id, the revision of the last change
+    std::map<std::string, std::int64_t> removed_;  // the same
     std::map<std::string, web::KeyUsage> usage_;
 };
 

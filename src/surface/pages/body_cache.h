@@ -1,6 +1,7 @@
 // Bodies of pages as HTML, so that a page that many read is rendered once.
 #pragma once
 
+#include "base/clock.h"
 #include "guard/lru.h"
 
 #include <cstddef>
@@ -11,10 +12,12 @@
 
 namespace sluice::surface {
 
-// A body is as it is as long as the version of its page is.
+// A body is as it is as long as the version of its page is. A database that was restored goes on
+// from an older version in its own way, but not at the same instant.
 struct BodyKey {
     std::int64_t page = 0;
     std::int64_t version = 0;
+    WallTime updated_at = {};
     bool operator==(const BodyKey&) const = default;
 };
 

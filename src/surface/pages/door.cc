@@ -188,7 +188,7 @@ io::HttpReply PagesDoor::open_page(const io::HttpRequest& request) {
 // A long body is made HTML elsewhere, so that nobody else's request waits for it.
 Task<io::HttpResponse> PagesDoor::rendered(titles::PageText page, Frame frame) {
     const Keeping keeping = page.record.is_claimed ? Keeping::kNever : Keeping::kChecked;
-    const BodyKey key{page.record.id, page.record.version};
+    const BodyKey key{page.record.id, page.record.version, page.record.updated_at};
     std::shared_ptr<const std::string> body = bodies_.find(key);
     if (!body) {
         std::string html;

@@ -103,7 +103,7 @@ TEST(SqliteTokenStore, TheNumberOfTokensIsBounded) {
             " calls_total, micro_usd_day, micro_usd_month, micro_usd_total FROM token, n");
     };
     ASSERT_TRUE(backend.run_sql(fill).ok());
-    const std::uint64_t before = backend.run(backend.store().revision()).value();
+    const StoreRevision before = backend.run(backend.store().revision()).value();
     const auto refused = backend.run(backend.store().add(token));
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code, Code::kConflict);

@@ -39,7 +39,7 @@ class ScriptedStore final : public TokenStore {
         loads += 1;
         co_return set;
     }
-    Task<Result<std::uint64_t>> revision() override {
+    Task<Result<StoreRevision>> revision() override {
         if (away) {
             co_return gone();
         }
@@ -105,6 +105,23 @@ TEST_F(TokenWatchTest, LoadsOnlyWhatChanged) {
     EXPECT_EQ(store_.loads, 2);
     EXPECT_EQ(table_.active(), 2U);
     EXPECT_EQ(metrics_.gauge(kTokens).value(), 2);
+}
+
+// A store that was put back to where it was before counts less than it did; what it holds now is in
+// force. So it is when it came to the same number on another way.
+TEST_F(TokenWatchTest, AStoreThatWentBackIsReadAgain) {
+    const TokenSet backup = store_.set;
+    store_.set.revision = 2;
+    add_token("bbbbbbbb");
+    ASSERT_TRUE(refresh().ok());
+    EXPECT_EQ(table_.active(), 2U);
+    store_.set = backup;
+    ASSERT_TRUE(refresh().ok());
+    EXPECT_EQ(table_.active(), 1U);
+    store_.set.revision = StoreRevision(1, "another way");
+    store_.set.tokens.clear();
+    ASSERT_TRUE(refresh().ok());
+    EXPECT_EQ(table_.active(), 0U);
 }
 
 // Another process's change is in force one poll later and not before.

@@ -49,8 +49,8 @@ class PageStoreConformance : public testing::Test {
         const Status removed = backend_.run(backend_.store().remove(id));
         EXPECT_TRUE(removed.ok());
     }
-    std::int64_t revision() { return backend_.run(backend_.second_store().revision()).value(); }
-    CandidateSet candidates(std::int64_t since = 0) {
+    StoreRevision revision() { return backend_.run(backend_.second_store().revision()).value(); }
+    CandidateSet candidates(StoreRevision since = {}) {
         CandidateSet set = backend_.run(backend_.second_store().candidates(since)).value();
         std::ranges::sort(set.candidates, {}, &Candidate::id);
         std::ranges::sort(set.gone);
@@ -176,7 +176,7 @@ TYPED_TEST_P(PageStoreConformance, NoVersionHasTwoTitles) {
 
 // A change of a page is a change of the revision, and what changed can be read without the rest.
 TYPED_TEST_P(PageStoreConformance, CandidatesAreReadSinceARevision) {
-    const std::int64_t empty = this->revision();
+    const StoreRevision empty = this->revision();
     EXPECT_TRUE(this->candidates().candidates.empty());
     const PageRecord one = this->add(this->page("One"));
     const PageRecord two = this->add(this->page("Two"));
@@ -219,7 +219,7 @@ TYPED_TEST_P(PageStoreConformance, ARemovedPageStaysAwayUntilItIsAddedAgain) {
     const PageRecord one = this->add(this->page("One"));
     this->remove(one.id);
     EXPECT_GT(this->add(this->page("Two")).id, one.id);
-    const std::int64_t before = this->revision();
+    const StoreRevision before = this->revision();
     NewPage again = this->page("One again");
     again.id = one.id;
     this->add(again);

@@ -99,17 +99,42 @@ TEST(PostgresPageStoreTest, CandidatesNeedNeitherBodiesNorPins) {
 // More than one statement gives.
 TEST(PostgresPageStoreTest, ManyCandidatesAreReadInParts) {
     PostgresBackend backend;
+    const StoreRevision begun = backend.run(backend.store().revision()).value();
     // Past the trigger, which counts row by row.
     ASSERT_TRUE(backend
                     .execute("ALTER TABLE sluice_page DISABLE TRIGGER sluice_page_noted;"
                              "INSERT INTO sluice_page SELECT n, 'Page ' || n, 'page-' || n, '',"
-                             " CASE WHEN n % 4 = 0 THEN 'archived' ELSE 'active' END, 0, 1, 0, 0, 2"
+                             " CASE WHEN n % 4 = 0 THEN 'archived' ELSE 'active' END, 0, 1, 0, 0, 9"
                              " FROM generate_series(1, 20004) AS n")
                     .ok());
     const CandidateSet all = backend.run(backend.store().candidates(0)).value();
     EXPECT_EQ(all.candidates.size(), 15'003U);
     EXPECT_TRUE(all.gone.empty());
-    EXPECT_EQ(backend.run(backend.store().candidates(1)).value().gone.size(), 5'001U);
+    EXPECT_EQ(backend.run(backend.store().candidates(begun)).value().gone.size(), 5'001U);
+}
+
+// Who knows a revision that the database never was at, as after a restore, gets everything.
+TEST(PostgresPageStoreTest, OfAnotherPastEverythingIsRead) {
+    PostgresBackend backend;
+    NewPage page;
+    page.title = "Kubernetes deployment checklist";
+    ASSERT_TRUE(backend.run(backend.store().add(page)).ok());
+    const StoreRevision first = backend.run(backend.store().revision()).value();
+    EXPECT_FALSE(first.mark.empty());
+    page.lifecycle = Lifecycle::kArchived;
+    ASSERT_TRUE(backend.run(backend.store().add(page)).ok());
+    const auto since = [&](StoreRevision known) {
+        return backend.run(backend.store().candidates(std::move(known))).value();
+    };
+    EXPECT_FALSE(since(first).is_whole);
+    EXPECT_EQ(since(first).gone.size(), 1U);
+    for (const StoreRevision& other : {StoreRevision(first.number, "another mark"),
+                                       StoreRevision(first.number + 7, first.mark)}) {
+        const CandidateSet all = since(other);
+        EXPECT_TRUE(all.is_whole);
+        EXPECT_EQ(all.candidates.size(), 1U);
+        EXPECT_TRUE(all.gone.empty());
+    }
 }
 
 }  // namespace

@@ -81,15 +81,15 @@ TEST(SqlitePageStore, TheRevisionIsKeptByTheDatabase) {
     NewPage page;
     page.title = "One";
     ASSERT_TRUE(backend.run(backend.store().add(page)).ok());
-    std::int64_t revision = backend.run(backend.store().revision()).value();
+    StoreRevision revision = backend.run(backend.store().revision()).value();
     for (const char* sql :
          {"UPDATE page SET title = 'Two'", "UPDATE page SET claimed = 1",
           "UPDATE page SET lifecycle = 'archived'", "DELETE FROM page",
           "INSERT INTO page (title, slug, author, lifecycle, claimed, current_version, created_at,"
           " updated_at) VALUES ('x', 'x', '', 'active', 0, 1, 0, 0)"}) {
         ASSERT_TRUE(backend.execute(sql).ok()) << sql;
-        const std::int64_t next = backend.run(backend.store().revision()).value();
-        EXPECT_GT(next, revision) << sql;
+        const StoreRevision next = backend.run(backend.store().revision()).value();
+        EXPECT_GT(next.number, revision.number) << sql;
         revision = next;
     }
     EXPECT_EQ(backend.run(backend.store().list({})).value().total, 1U);

@@ -47,10 +47,10 @@ class KeyStoreConformance : public testing::Test {
         }
         return backend_.run(backend_.store().seed(std::move(keys))).value();
     }
-    KeySet load(std::uint64_t since = 0) {
+    KeySet load(StoreRevision since = {}) {
         return backend_.run(backend_.store().load(since)).value();
     }
-    std::uint64_t revision() { return backend_.run(backend_.second_store().revision()).value(); }
+    StoreRevision revision() { return backend_.run(backend_.second_store().revision()).value(); }
 
     Backend backend_;
 };
@@ -152,7 +152,7 @@ TYPED_TEST_P(KeyStoreConformance, SeedsOnlyWhatNobodyDecidedAbout) {
     ASSERT_TRUE(
         this->backend_.run(this->backend_.store().patch(seeded.keys[0].record.id, off)).ok());
     ASSERT_TRUE(this->backend_.run(this->backend_.store().remove(seeded.keys[1].record.id)).ok());
-    const std::uint64_t before = this->revision();
+    const StoreRevision before = this->revision();
     EXPECT_EQ(this->seed({"one", "two", "three"}), 0u);
     EXPECT_EQ(this->revision(), before) << "nothing changed, so nobody loads anything";
     const KeySet after = this->load();
@@ -174,15 +174,15 @@ TYPED_TEST_P(KeyStoreConformance, Removes) {
 
 // Every change moves the revision, whoever made it; counts do not.
 TYPED_TEST_P(KeyStoreConformance, TheRevisionTellsOfChanges) {
-    const std::uint64_t begun = this->revision();
+    const StoreRevision begun = this->revision();
     const KeyRecord record = this->add(this->key("serper-secret-1"));
-    const std::uint64_t added = this->revision();
+    const StoreRevision added = this->revision();
     EXPECT_NE(added, begun);
     EXPECT_EQ(this->load().revision, added);
     KeyPatch patch;
     patch.weight = 2;
     ASSERT_TRUE(this->backend_.run(this->backend_.store().patch(record.id, patch)).ok());
-    const std::uint64_t patched = this->revision();
+    const StoreRevision patched = this->revision();
     EXPECT_NE(patched, added);
     std::vector<KeyUsage> usage{{record.id, WallTime{}, 5}};
     ASSERT_TRUE(this->backend_.run(this->backend_.store().save_usage(usage)).ok());
@@ -196,7 +196,7 @@ TYPED_TEST_P(KeyStoreConformance, LoadsWhatChanged) {
     const KeyRecord a = this->add(this->key("serper-secret-a"));
     const KeyRecord b = this->add(this->key("serper-secret-b"));
     const KeyRecord c = this->add(this->key("serper-secret-c"));
-    const std::uint64_t known = this->revision();
+    const StoreRevision known = this->revision();
     EXPECT_TRUE(this->load(known).keys.empty());
     EXPECT_TRUE(this->load(known).removed.empty());
     KeyPatch patch;

@@ -47,6 +47,9 @@ class KeyWatchTest : public testing::Test {
         const auto result = co_await std::move(task);
         EXPECT_TRUE(result.ok());
     }
+    static Task<Result<std::vector<KeyReport>>> as_result(Task<std::vector<KeyReport>> task) {
+        co_return co_await std::move(task);
+    }
     double gauge(const std::string& status) {
         return h.metrics.gauge(kKeys, {"serper", status}).value();
     }
@@ -82,6 +85,31 @@ TEST_F(KeyWatchTest, ANoticeIsFollowedAtOnce) {
     watch.changed();
     h.run();
     EXPECT_EQ(h.keys.size(), 2u);
+}
+
+// A store that was put back to where it was before is read again, all of it: what was added since
+// is gone, and what was removed since is back. So it is when it came to the same number again on
+// another way, which nobody sees who only counts.
+TEST_F(KeyWatchTest, AStoreThatWentBackIsReadAgain) {
+    add_elsewhere("serper-secret-1");
+    const test::FakeKeyStore backup(h.clock, store);
+    add_elsewhere("serper-secret-2");
+    h.run_for(1s);
+    EXPECT_EQ(h.keys.size(), 2u);
+    store.become(backup);
+    h.run_for(1s);
+    EXPECT_EQ(h.keys.size(), 1u);
+
+    add_elsewhere("serper-secret-3");
+    h.run_for(1s);
+    EXPECT_EQ(h.keys.size(), 2u);
+    store.become(backup);
+    add_elsewhere("serper-secret-4");
+    h.run_for(1s);
+    const auto reports = test::run_task(h.io, h.clock, as_result(h.keys.report())).value();
+    ASSERT_EQ(reports.size(), 2u);
+    EXPECT_EQ(reports[0].record.last4, "et-1");
+    EXPECT_EQ(reports[1].record.last4, "et-4");
 }
 
 // While the store is away the keys last known are used; that is said once and counted each time,

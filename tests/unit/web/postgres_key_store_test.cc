@@ -145,6 +145,35 @@ TEST(PostgresKeyStoreTest, SeedsOnceByManyAtOnce) {
     EXPECT_EQ(backend.run(backend.store().load(0))->keys.size(), 3u);
 }
 
+// Who knows a revision that the database never was at, as after a restore, gets everything; and so
+// does who is too far behind for the marks that are kept.
+TEST(PostgresKeyStoreTest, OfAnotherPastEverythingIsRead) {
+    PostgresBackend backend;
+    KeyStore& store = backend.store();
+    ASSERT_TRUE(backend.run(store.unlock()).ok());
+    ASSERT_TRUE(backend.run(store.add(serper_key("serper-secret-1"))).ok());
+    const StoreRevision first = backend.run(store.revision()).value();
+    EXPECT_FALSE(first.mark.empty());
+    ASSERT_TRUE(backend.run(store.add(serper_key("serper-secret-2"))).ok());
+    const auto keys_since = [&](StoreRevision since) {
+        const KeySet set = backend.run(store.load(std::move(since))).value();
+        EXPECT_EQ(set.is_whole, set.keys.size() == 2);
+        return set.keys.size();
+    };
+    EXPECT_EQ(keys_since(first), 1u);
+    EXPECT_EQ(keys_since(StoreRevision(first.number, "another mark")), 2u);
+    EXPECT_EQ(keys_since(StoreRevision(first.number + 7, first.mark)), 2u);
+    // A long way on: each change takes the mark away that is too old by then.
+    const auto jump_to = [&](std::int64_t number) {
+        ASSERT_TRUE(
+            backend.db().query("UPDATE sluice_key_revision SET revision = $1", {number}).ok());
+    };
+    jump_to(first.number + 9'999);
+    EXPECT_EQ(keys_since(first), 1u);
+    jump_to(first.number + 10'000);
+    EXPECT_EQ(keys_since(first), 2u);
+}
+
 // A replica that knows less takes nothing back of what another one counted; a new period begins
 // anew.
 TEST(PostgresKeyStoreTest, AnotherReplicasCountIsNotLowered) {
