@@ -40,6 +40,13 @@ constexpr std::array kSteps = {
             PRIMARY KEY (books, purse, id)
         );
     )sql"},
+    io::PostgresMigration{R"sql(
+        CREATE TABLE sluice_books (
+            books TEXT PRIMARY KEY,
+            process TEXT NOT NULL,
+            claim BIGINT NOT NULL
+        );
+    )sql"},
 };
 
 // One statement may not change a row twice, so of two rows for one the later is taken.
@@ -89,6 +96,16 @@ constexpr std::string_view kForget =
     "DELETE FROM sluice_spend_day WHERE ctid = ANY (ARRAY("
     "SELECT ctid FROM sluice_spend_day WHERE day < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))";
 
+constexpr std::string_view kTakeBooks =
+    "INSERT INTO sluice_books (books, process, claim) VALUES ($1, gen_random_uuid()::text, 1)"
+    " ON CONFLICT (books) DO UPDATE SET process = excluded.process,"
+    " claim = sluice_books.claim + 1 RETURNING process, claim";
+constexpr std::string_view kWhoHasBooks =
+    "SELECT process, claim FROM sluice_books WHERE books = $1 FOR UPDATE";
+constexpr std::string_view kKeepBooks =
+    "INSERT INTO sluice_books (books, process, claim) VALUES ($1, $2, $3)"
+    " ON CONFLICT (books) DO UPDATE SET process = excluded.process, claim = excluded.claim";
+
 // One row more than are given out, which tells whether there are more.
 constexpr std::size_t kRowsAsked = kMaxUsageRows + 1;
 
@@ -128,14 +145,53 @@ PostgresValues values_of(const std::string& books, const std::vector<SpendRow>& 
     return values;
 }
 
-Task<Status> write_in_transaction(PostgresSession& db, std::string books,
-                                  std::vector<SpendRow> rows) {
+Error taken_over(const std::string& books) {
+    return Error{Code::kConflict, Blame::kGateway,
+                 "another process took over the books of replica " + books +
+                     ", so its data directory is a copy of this one: stop it, remove the file "
+                     "replica there, and start both again",
+                 std::nullopt};
+}
+
+// From here on whoever had them can't write in them.
+Task<Result<BooksClaim>> take_books(PostgresSession& db, std::string books) {
+    PostgresValues values{books};
+    CO_TRY(const PostgresRows rows, co_await db.query(kTakeBooks, std::move(values)));
+    BooksClaim claim;
+    claim.process = rows.text(0, 0);
+    claim.number = rows.integer(0, 1);
+    co_return claim;
+}
+
+// For the rest of the transaction nobody else takes them.
+Task<Result<BooksClaim>> hold_books(PostgresSession& db, std::string books, BooksClaim claim) {
+    if (claim.number == 0) {
+        co_return co_await take_books(db, books);
+    }
+    PostgresValues which{books};
+    CO_TRY(const PostgresRows rows, co_await db.query(kWhoHasBooks, std::move(which)));
+    if (!rows.empty() && rows.text(0, 0) == claim.process) {
+        co_return claim;
+    }
+    if (!rows.empty() && rows.integer(0, 1) >= claim.number) {
+        co_return taken_over(books);
+    }
+    // The database was restored from before they were taken.
+    PostgresValues mine{books, claim.process, claim.number};
+    CO_TRY(const PostgresRows kept, co_await db.query(kKeepBooks, std::move(mine)));
+    co_return claim;
+}
+
+Task<Result<BooksClaim>> write_in_transaction(PostgresSession& db, std::string books,
+                                              BooksClaim claim, std::vector<SpendRow> rows) {
     CO_TRY_STATUS(co_await db.begin());
+    CO_TRY(BooksClaim held, co_await hold_books(db, books, std::move(claim)));
     PostgresValues days = values_of(books, rows, true);
     CO_TRY(const PostgresRows of_days, co_await db.query(kWriteDays, std::move(days)));
     PostgresValues totals = values_of(books, rows, false);
     CO_TRY(const PostgresRows in_all, co_await db.query(kWriteTotals, std::move(totals)));
-    co_return co_await db.commit();
+    CO_TRY_STATUS(co_await db.commit());
+    co_return held;
 }
 
 Task<Result<std::vector<Balance>>> load_in_transaction(PostgresSession& db, std::string books,
@@ -207,6 +263,10 @@ Task<Result<std::string>> PostgresSpendStore::name() {
 }
 
 Task<Result<std::vector<Balance>>> PostgresSpendStore::load(UtcDay today) {
+    if (!name_.empty()) {
+        auto take = [name = name_](PostgresSession& db) { return take_books(db, name); };
+        CO_TRY(claim_, co_await client_.run(std::move(take)));
+    }
     auto work = [name = name_, today](PostgresSession& db) {
         return load_in_transaction(db, name, today);
     };
@@ -214,10 +274,11 @@ Task<Result<std::vector<Balance>>> PostgresSpendStore::load(UtcDay today) {
 }
 
 Task<Status> PostgresSpendStore::write(std::vector<SpendRow> rows) {
-    auto work = [name = name_, rows = std::move(rows)](PostgresSession& db) {
-        return write_in_transaction(db, name, rows);
+    auto work = [name = name_, claim = claim_, rows = std::move(rows)](PostgresSession& db) {
+        return write_in_transaction(db, name, claim, rows);
     };
-    co_return co_await client_.run(std::move(work));
+    CO_TRY(claim_, co_await client_.run(std::move(work)));
+    co_return Status();
 }
 
 Task<Result<Usage>> PostgresSpendStore::usage(UsageQuery query) {

@@ -6,6 +6,7 @@
 #include "io/postgres.h"
 #include "io/postgres_schema.h"
 
+#include <cstdint>
 #include <string>
 
 namespace sluice::access {
@@ -13,11 +14,20 @@ namespace sluice::access {
 // The tables that PostgresSpendStore expects.
 io::PostgresSchema postgres_spend_schema();
 
+// Who has books: each process that takes them over does so under the next number.
+struct BooksClaim {
+    std::string process = {};
+    std::int64_t number = 0;  // 0: it did not yet
+
+    BooksClaim() = default;  // no aggregate: see the rules in base/task.h
+};
+
 // Balances are those of one replica's books; usage() and forget_before() are about all books.
 class PostgresSpendStore final : public SpendStore {
  public:
-    // `client` outlives it; the database has the tables of postgres_spend_schema(). No other
-    // process writes under the same name at the same time.
+    // `client` outlives it; the database has the tables of postgres_spend_schema(). Of two
+    // processes under one name, which only copies of a data directory have, the one that loaded or
+    // wrote first can write no more from then on: kConflict, and nothing is counted wrongly.
     PostgresSpendStore(io::PostgresClient& client, std::string name);
 
     Task<Result<std::string>> name() override;
@@ -29,6 +39,7 @@ class PostgresSpendStore final : public SpendStore {
  private:
     io::PostgresClient& client_;
     const std::string name_;
+    BooksClaim claim_;  // of this process
 };
 
 }  // namespace sluice::access

@@ -214,6 +214,11 @@ std::string state_dir(const Config& config) {
     return config.replay.dir.empty() ? config.data_dir : config.data_dir + "/replay";
 }
 
+std::string search_budget_path(const Config& config) {
+    return config.titles.budget_file.empty() ? state_dir(config) + "/search-budget.db"
+                                             : config.titles.budget_file;
+}
+
 std::string format_errors(const std::vector<ConfigError>& errors) {
     std::string text;
     for (const ConfigError& error : errors) {

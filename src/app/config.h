@@ -87,6 +87,9 @@ std::string format_errors(const std::vector<ConfigError>& errors);
 // a folder "replay" of its own there, since neither is real then.
 std::string state_dir(const Config& config);
 
+// Where searches among titles are counted.
+std::string search_budget_path(const Config& config);
+
 // Keys from the environment: (provider, secret), in the order of web::all_providers() and, of each,
 // of its variables. A list in a variable has commas. The same key may come twice.
 std::vector<std::pair<std::string, Secret>> keys_from_environment(const Environment& environment);

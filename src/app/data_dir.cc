@@ -48,6 +48,13 @@ Status use_data_dir(const std::string& data_dir, StoreUse use) {
                  {}};
 }
 
+bool is_writable_by_others(const std::string& data_dir) {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    const fs::perms mode = fs::status(data_dir, error).permissions();
+    return !error && (mode & (fs::perms::group_write | fs::perms::others_write)) != fs::perms::none;
+}
+
 std::string tokens_path(const std::string& data_dir) {
     return data_dir + "/access.db";
 }

@@ -20,6 +20,9 @@ enum class StoreUse : std::uint8_t {
 // when there is none, kUnavailable when it can't be made or is no directory.
 Status use_data_dir(const std::string& data_dir, StoreUse use);
 
+// Whether others than its owner may put files of theirs in place of its own.
+bool is_writable_by_others(const std::string& data_dir);
+
 // Where its tokens are, where it is written down what was spent, and where its pages are.
 std::string tokens_path(const std::string& data_dir);
 std::string usage_path(const std::string& data_dir);

@@ -171,6 +171,12 @@ bool Stores::may_come_back(const Error& error) const {
                          error.code == Code::kOverloaded);
 }
 
+void Stores::leave_by(Instant end) {
+    if (is_connecting_) {
+        database_->leave_by(end);
+    }
+}
+
 Task<void> Stores::stop() {
     if (is_connecting_) {
         co_await database_->stop();

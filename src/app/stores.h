@@ -66,6 +66,8 @@ class Stores {
     Task<Status> start();
     // Whether an error of start() may end by itself.
     bool may_come_back(const Error& error) const;
+    // What is asked of a database from then on, or takes longer, fails. After start(), once.
+    void leave_by(Instant end);
     // At the end, when nobody asks any more.
     Task<void> stop();
 

@@ -45,10 +45,12 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/use_future.hpp>
 
+#include <atomic>
 #include <exception>
 #include <filesystem>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -63,36 +65,22 @@ namespace {
 // How often a start that lacks its database is tried again, and told.
 constexpr Millis kLoadInterval{500};
 constexpr Millis kLoadLogInterval{60'000};
+// What is written last waits no longer for a database that hangs: less than kStopGrace of serve.cc.
+constexpr Millis kLastWrites{2'000};
 
 Error unusable(std::string_view setting, const Error& reason) {
     return Error{
         Code::kInvalidRequest, Blame::kCaller, std::string(setting) + ": " + reason.message, {}};
 }
 
+// So many PINs are hashed at once: each takes 64 MiB, and a core for about a tenth of a second.
+constexpr std::size_t kPinThreads = 2;
+
 }  // namespace
 
 std::string admin_socket_path(const std::string& data_dir) {
     return data_dir + "/sluice.sock";
 }
-
-std::string search_budget_path(const Config& config) {
-    return config.titles.budget_file.empty() ? state_dir(config) + "/search-budget.db"
-                                             : config.titles.budget_file;
-}
-
-bool is_writable_by_others(const std::string& data_dir) {
-    namespace fs = std::filesystem;
-    std::error_code error;
-    const fs::perms mode = fs::status(data_dir, error).permissions();
-    return !error && (mode & (fs::perms::group_write | fs::perms::others_write)) != fs::perms::none;
-}
-
-namespace {
-
-// So many PINs are hashed at once: each takes 64 MiB, and a core for about a tenth of a second.
-constexpr std::size_t kPinThreads = 2;
-
-}  // namespace
 
 // Members are in dependency order: each may use what stands above it.
 struct Gateway::Parts {
@@ -125,6 +113,7 @@ struct Gateway::Parts {
     void build_services();
     Task<Status> load();
     Task<Status> load_keys();
+    Task<Status> make_first_token();
     Task<void> load_later();
     void follow_stores();
     void run_control();
@@ -209,7 +198,9 @@ struct Gateway::Parts {
     std::unique_ptr<surface::PagesDoor> pages_door;
     std::unique_ptr<surface::Router> router;
     std::unique_ptr<io::HttpServer> server;
+    std::mutex first_token_mutex;
     std::optional<Secret> first_token;
+    std::atomic<bool> is_loading = false;  // the start goes on when the database is there
     // While it is there the control loop runs, with or without something to do.
     std::optional<asio::executor_work_guard<asio::io_context::executor_type>> control_work;
     std::thread control_thread;
@@ -408,12 +399,28 @@ Task<Status> Gateway::Parts::load_keys() {
     co_return Status();
 }
 
+// On an address that others reach somebody has to have a token before anybody can make one.
+Task<Status> Gateway::Parts::make_first_token() {
+    if (!is_reached_from_elsewhere(config)) {
+        co_return Status();
+    }
+    CO_TRY(auto token, co_await access::ensure_admin_token(stores.tokens()));
+    if (token) {
+        const std::lock_guard lock(first_token_mutex);
+        first_token = std::move(token);
+    }
+    co_return co_await token_watch->refresh();
+}
+
 // For who started without the database: until it is there.
 Task<void> Gateway::Parts::load_later() {
     obs::LogLimiter lines(1, kLoadLogInterval);
     for (;;) {
         co_await clock.sleep_until(clock.now() + kLoadInterval);
-        const Status loaded = co_await load();
+        Status loaded = co_await load();
+        if (loaded.ok()) {
+            loaded = co_await make_first_token();
+        }
         if (loaded.ok()) {
             break;
         }
@@ -425,9 +432,7 @@ Task<void> Gateway::Parts::load_later() {
         }
     }
     log.info("start_completed", {{"keys", keys->size()}});
-    if (is_reached_from_elsewhere(config) && !tokens.any_active()) {
-        log.warn("no_token_yet", {{"mend", "sluice tokens add --scopes admin"}});
-    }
+    is_loading = false;
     follow_stores();
 }
 
@@ -447,6 +452,7 @@ void Gateway::Parts::run_control() {
 
 Task<void> Gateway::Parts::stop_tasks() {
     stop_loading->emit(asio::cancellation_type::terminal);
+    stores.leave_by(clock.now() + kLastWrites);
     if (search) {
         co_await search->stop();
     }
@@ -507,14 +513,14 @@ Status Gateway::start() {
         }
         parts.tokens.set_unknown();
         parts.waits_for = loaded.error().message;
+        parts.is_loading = true;
     }
     parts.key_count = parts.keys->size();
     parts.idle_lanes = web::idle_lanes(parts.config.web, *parts.keys);
     // Once it is certain that somebody will be there to read the token.
     TRY_STATUS(parts.server->bind());
-    if (loaded.ok() && is_reached_from_elsewhere(parts.config)) {
-        TRY(parts.first_token, parts.on_control(access::ensure_admin_token(parts.stores.tokens())));
-        TRY_STATUS(parts.on_control(parts.token_watch->refresh()));
+    if (loaded.ok()) {
+        TRY_STATUS(parts.on_control(parts.make_first_token()));
     }
     asio::post(parts.control, [&parts] {
         if (parts.waits_for.empty()) {
@@ -539,11 +545,16 @@ std::vector<std::string> Gateway::addresses() const {
 }
 
 std::optional<Secret> Gateway::first_admin_token() {
+    const std::lock_guard lock(parts_->first_token_mutex);
     return std::exchange(parts_->first_token, {});
 }
 
 const std::string& Gateway::waits_for() const {
     return parts_->waits_for;
+}
+
+bool Gateway::is_starting() const {
+    return parts_->is_loading;
 }
 
 std::size_t Gateway::key_count() const {

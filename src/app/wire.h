@@ -42,12 +42,16 @@ class Gateway {
     std::vector<std::string> addresses() const;
 
     // The admin token that was made since this is the first start on an address that is not a
-    // loopback one; to be shown once, so a second call gives nothing.
+    // loopback one; to be shown once, so a second call gives nothing. While is_starting() it may
+    // come later.
     std::optional<Secret> first_admin_token();
 
     // Why nothing can be served yet, after start(), which succeeds all the same when its database
     // is away: that is tried again until it is there. Empty: it serves.
     const std::string& waits_for() const;
+
+    // Whether the start goes on in the background, since its database is away.
+    bool is_starting() const;
 
     // Keys of providers of this binary, after start().
     std::size_t key_count() const;
@@ -76,8 +80,5 @@ class Gateway {
 
 // Where the admin socket of a data directory is.
 std::string admin_socket_path(const std::string& data_dir);
-
-// Whether others than its owner may put files of theirs in place of its own.
-bool is_writable_by_others(const std::string& data_dir);
 
 }  // namespace sluice::app

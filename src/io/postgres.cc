@@ -127,7 +127,16 @@ Error PostgresClient::unusable() const {
     return error;
 }
 
-Task<void> PostgresClient::stop() {
+void PostgresClient::leave_by(Instant end) {
+    tasks_.spawn(leave(end));
+}
+
+Task<void> PostgresClient::leave(Instant end) {
+    co_await clock_.wait(leaves_, end);
+    end_everything();
+}
+
+void PostgresClient::end_everything() {
     is_stopping_ = true;
     fail_queue();
     for (const WorkerPtr& worker : workers_) {
@@ -136,6 +145,11 @@ Task<void> PostgresClient::stop() {
     if (pause_) {
         pause_->ring();
     }
+}
+
+Task<void> PostgresClient::stop() {
+    end_everything();
+    leaves_->ring();
     tasks_.close();
     co_await tasks_.join();
 }

@@ -86,6 +86,10 @@ class PostgresClient {
 
     // Begins to keep a connection up; ends with the first attempt, whose failure it tells. Once.
     Task<Status> start();
+    // From `end` on nothing is done any more, so that what is written last waits for no database
+    // that hangs: connections end, and whatever waits for them fails. Once, after start(); stop()
+    // follows.
+    void leave_by(Instant end);
     // Ends the connections and whatever waits for them, and waits for its own tasks. After start().
     Task<void> stop();
 
@@ -155,6 +159,8 @@ class PostgresClient {
     void dispatch();
     JobPtr take();
     void withdraw(const JobPtr& job);
+    void end_everything();
+    Task<void> leave(Instant end);
     Task<void> keep_up();
     Task<void> help(WorkerPtr helper);
     WorkerPtr add_worker(bool is_lead);
@@ -188,6 +194,7 @@ class PostgresClient {
     int ready_ = 0;                 // connections that can be used
     Instant help_from_{};           // no further connection is tried before
     std::shared_ptr<Alarm> pause_;  // between two attempts
+    const std::shared_ptr<Alarm> leaves_ = std::make_shared<Alarm>(executor_);
     bool is_stopping_ = false;
     std::optional<PostgresFault> fault_;  // while it is down, once that is known
     std::string detail_;

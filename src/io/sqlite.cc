@@ -43,7 +43,7 @@ std::string_view advice_for(int primary_code) {
     switch (primary_code) {
         case SQLITE_BUSY:
         case SQLITE_LOCKED:
-            return "another process holds its lock";
+            return "another process holds its lock: end that one, or wait for it";
         case SQLITE_FULL:
             return "the disk is full: free some space";
         case SQLITE_READONLY:

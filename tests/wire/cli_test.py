@@ -184,6 +184,23 @@ def test_doctor(sluice, tmp_path):
     assert damaged.returncode == 1 and findings["token store"] == "bad"
 
 
+def test_doctor_looks_at_what_counts_title_searches(sluice, tmp_path):
+    def found():
+        rows = json.loads(sluice.command("doctor", "--json").stdout)["checks"]
+        return next(row for row in rows if row["name"] == "search budget")
+    assert found()["finding"] == "ok"
+    with sqlite3.connect(sluice.data_dir / "search-budget.db", isolation_level=None) as holder:
+        holder.execute("BEGIN IMMEDIATE")
+        held = found()
+        assert held["finding"] == "bad" and "end that one" in held["detail"] and "503" in held["detail"]
+        holder.execute("ROLLBACK")
+    assert found()["finding"] == "ok"
+    (tmp_path / "search-budget.db").write_bytes(b"this is no database" * 100)
+    damaged = json.loads(run("doctor", "--data-dir", tmp_path, "--json").stdout)["checks"]
+    row = next(row for row in damaged if row["name"] == "search budget")
+    assert row["finding"] == "bad" and "move the file away" in row["detail"]
+
+
 def test_tokens_from_making_to_revoking(upstream):
     gateway = Sluice(upstream)
     try:

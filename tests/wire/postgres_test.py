@@ -1,6 +1,7 @@
 """Gateways that keep keys and tokens in a real PostgreSQL, which works, dies, hangs and comes back."""
 import concurrent.futures
 import json
+import shutil
 import signal
 import statistics
 import subprocess
@@ -128,6 +129,95 @@ def test_pages_are_shared_by_replicas_and_commands(url, start):
     assert one.get("/v1/pages/search?q=kubernetes").json()["results"] == []
 
 
+def dump(postgres, url, file):
+    subprocess.run([postgres.programs / "pg_dump", "--format=custom", "--file", file, url], capture_output=True,
+                   timeout=TIMEOUT_S, check=True)
+
+
+def restore(postgres, url, file):
+    """What is there gives way to what is in `file`, in one transaction, also under who is connected."""
+    subprocess.run([postgres.programs / "pg_restore", "--clean", "--if-exists", "--single-transaction", "--dbname", url,
+                    file], capture_output=True, timeout=TIMEOUT_S, check=True)
+
+
+def put_in_place(postgres, url, other):
+    """The database at `url` becomes the one at `other`, as when another server takes a name over."""
+    name, new = (one.rsplit("/", 1)[1] for one in (url, other))
+    for one in (name, new):
+        postgres.sql(f"ALTER DATABASE {one} ALLOW_CONNECTIONS false")
+        postgres.sql(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{one}'")
+    postgres.sql(f"ALTER DATABASE {name} RENAME TO {name}_before")
+    postgres.sql(f"ALTER DATABASE {new} RENAME TO {name}")
+    postgres.sql(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+
+
+def revisions(postgres, url):
+    """How many changes it counts, of keys, tokens and pages."""
+    return postgres.sql("SELECT k.revision, t.revision, p.revision FROM sluice_key_revision k, sluice_token_revision t,"
+                        " sluice_page_revision p", url)
+
+
+def add_token(gateway, url):
+    made = gateway.command("tokens", "add", "--scopes", "admin", "--json", env=variables(url))
+    assert made.returncode == 0, made.stderr
+    return {"Authorization": f"Bearer {json.loads(made.stdout)['token']}"}
+
+
+def test_a_database_that_was_restored_is_read_again(postgres, url, start, tmp_path):
+    """As it was at the backup; and also when it came to the same number of changes again on another way."""
+    plenty = "[titles]\napi_limit_minute = 100000\napi_limit_hour = 100000\n"  # until() asks as often as it can
+    replicas = [start(url, plenty), start(url, plenty)]
+    admin = add_token(replicas[0], url)
+    until(lambda: all(gateway.get("/v1/keys").status == 401 for gateway in replicas))
+
+    def change(gateway, method, target, body):
+        answer = call(gateway.address, method, target, admin, body)
+        assert answer.status in (200, 201), answer.body
+        return answer.json()
+
+    def seen(gateway, also, title):
+        """Keys by id, whether a token opens anything, titles that are found, and the page as it is shown."""
+        keys = gateway.get("/v1/keys", admin).json().get("keys", [])
+        found = gateway.get(f"/v1/pages/search?q={title}").json().get("results", [])
+        page = gateway.get("/p/the-page")
+        return ({key["id"]: key["state"] for key in keys}, gateway.get("/v1/keys", also).status,
+                sorted(hit["title"] for hit in found), [mark in page.body for mark in (b"first", b"live", b"later")])
+
+    kept = change(replicas[0], "POST", "/v1/keys", {"provider": "serper", "secret": SECRET})["id"]
+    page = change(replicas[0], "POST", "/v1/pages", {"title": "Migration plan", "slug": "the-page", "body": "first"})["id"]
+    backup = tmp_path / "backup"
+    dump(postgres, url, backup)
+    side_url = postgres.make_database()
+    restore(postgres, side_url, backup)
+    side = start(side_url)
+    until(lambda: side.get("/v1/keys", admin).status == 200)
+
+    # As many changes here as there.
+    tokens, new_keys = {}, {}
+    for name, gateway, place in (("live", replicas[0], url), ("later", side, side_url)):
+        tokens[name] = add_token(gateway, place)
+        first = change(gateway, "POST", "/v1/keys", {"provider": "serper", "secret": f"serper-wire-{name}-0001"})["id"]
+        second = change(gateway, "POST", "/v1/keys", {"provider": "serper", "secret": f"serper-wire-{name}-0002"})["id"]
+        new_keys[name] = {first: "active", second: "active"}
+        change(gateway, "PATCH", f"/v1/pages/{page}", {"title": f"Migration {name}", "body": name})
+    assert revisions(postgres, url) == revisions(postgres, side_url)
+    live = ({kept: "active", **new_keys["live"]}, 200, ["Migration live"], [False, True, False])
+    for gateway in replicas:
+        until(lambda: seen(gateway, tokens["live"], "migration") == live)
+
+    put_in_place(postgres, url, side_url)
+    later = ({kept: "active", **new_keys["later"]}, 200, ["Migration later"], [False, False, True])
+    for gateway in replicas:
+        until(lambda: state(gateway)["state"] == "up" and seen(gateway, tokens["later"], "migration") == later)
+        until(lambda: gateway.get("/v1/keys", tokens["live"]).status == 401)
+
+    restore(postgres, url, backup)
+    for gateway in replicas:
+        until(lambda: seen(gateway, tokens["later"], "migration") ==
+              ({kept: "active"}, 401, ["Migration plan"], [True, False, False]))
+        assert gateway.post("/v1/search", {"query": "after a restore"}, admin).status == 200
+
+
 def test_commands_reach_the_database_where_no_gateway_runs(url):
     with tempfile.TemporaryDirectory() as folder:
         def command(*args, stdin=""):
@@ -221,6 +311,22 @@ def test_a_database_that_hangs_stops_no_search_and_is_used_again(postgres, url, 
     assert add_key(gateway, secret="serper-wire-secret-4714").status == 201
 
 
+@pytest.mark.parametrize("is_noticed", [False, True])
+def test_a_database_that_hangs_holds_no_shutdown_up(postgres, url, start, is_noticed):
+    """The last figures can't be written: that costs seconds, and nothing that was not written ahead."""
+    gateway = start(url, "[server]\ndrain_timeout_s = 1\n", env={"SLUICE__DATABASE__TIMEOUT_S": "60" if not is_noticed else "1"})
+    assert add_key(gateway, quota={"limit": 1000, "per": "day"}).status == 201
+    assert gateway.search("before it hangs").status == 200
+    postgres.send_signal(signal.SIGSTOP)
+    try:
+        assert not is_noticed or until(lambda: state(gateway)["state"] == "down") is None
+        assert gateway.stop() == 0, gateway.output()
+        assert "the shutdown is stuck" not in gateway.output()
+        assert '"event":"server_stopped"' in gateway.output()
+    finally:
+        postgres.send_signal(signal.SIGCONT)
+
+
 def test_searches_are_as_fast_without_the_database(postgres, url, upstream, start):
     hanging = Postgres()
     try:
@@ -266,6 +372,24 @@ def test_a_gateway_that_starts_without_its_database_lets_nobody_in_until_it_is_t
     assert gateway.get("/v1/keys", headers).status == 200
 
 
+def test_the_first_token_is_made_when_the_database_is_there(postgres, url, start):
+    try:
+        postgres.kill()
+        beyond = [start(url, env={"SLUICE__SERVER__TRUSTED_PROXY_CIDRS": "192.0.2.1/32"}) for _ in range(2)]
+        assert all("can't be used" in gateway.output() for gateway in beyond)
+        assert not any("admin token" in gateway.output() for gateway in beyond)
+    finally:
+        postgres.start()
+    for gateway in beyond:
+        gateway.wait_for_line(r'"event":"start_completed"')
+    until(lambda: sum("this admin token is shown once" in gateway.output() for gateway in beyond) == 1)
+    shown = next(gateway for gateway in beyond if "this admin token" in gateway.output())
+    token = {"Authorization": "Bearer " + shown.wait_for_line(r"^  (slc_\S+)$")[1]}
+    for gateway in beyond:
+        until(lambda: gateway.get("/v1/keys", token).status == 200)
+        assert gateway.get("/v1/keys").status == 401
+
+
 def test_a_wrong_secrets_key_that_shows_later_lets_nobody_in(postgres, url, start):
     first = start(url)
     assert add_key(first).status == 201
@@ -302,6 +426,17 @@ def test_doctor_says_how_the_database_is(url, start, tmp_path):
     assert new["finding"] == "hint" and "`sluice serve` makes its tables" in new["detail"]
     start(url)
     assert examine()["finding"] == "ok"
+
+
+@pytest.mark.parametrize("is_there, fix", [
+    (False, "check host and port of database.url"), (True, "check user, password and database of database.url")])
+def test_doctor_names_the_fix_of_a_database_before_the_first_start(postgres, tmp_path, is_there, fix):
+    url = f"postgresql://postgres@127.0.0.1:{postgres.port if is_there else 1}/no_such_database"
+    done = subprocess.run([SLUICE, "doctor", "--json", "--data-dir", str(tmp_path / "not-made-yet")], capture_output=True,
+                          text=True, timeout=TIMEOUT_S, env=variables(url))
+    found = {row["name"]: row for row in json.loads(done.stdout)["checks"]}
+    assert found["database"]["finding"] == "bad" and fix in found["database"]["detail"], found
+    assert found["data directory"]["finding"] == "bad" and "--data-dir" in found["data directory"]["detail"]
 
 
 def usage(gateway):
@@ -342,6 +477,32 @@ def test_a_replica_goes_on_from_what_it_spent_itself(upstream, url, start, tmp_p
     assert statuses == [200, 200, 200, 402]
     assert not (tmp_path / "usage.db").exists()
     assert other.search("with a budget of its own").status == 200
+
+
+def test_of_two_copies_of_a_data_directory_one_is_told(upstream, url, start, tmp_path):
+    """They would spend under one name, and each would write over what the other one spent."""
+    folders = [tmp_path / "one", tmp_path / "copy"]
+    folders[0].mkdir(mode=0o700)
+    first = start(url, data_dir=folders[0])
+    assert add_key(first).status == 201 and first.search("before the copy").status == 200
+    assert first.stop() == 0
+    shutil.copytree(folders[0], folders[1], ignore=shutil.ignore_patterns("*.sock", "*.lock"))
+    first, copy = (start(url, data_dir=folder) for folder in folders)
+    until(lambda: all(len(key_ids(gateway)) == 1 for gateway in (first, copy)))
+    for number in range(3):
+        assert copy.search(f"by the copy {number}").status == 200
+        assert first.search(f"by the first {number}").status == 200
+    first.wait_for_line(r"its data directory is a copy of this one: stop it, remove the file replica there")
+    assert "is a copy of this one" not in copy.output()
+    until(lambda: usage(copy) == {"serper": 4})
+    assert copy.stop() == 0
+    (folders[1] / "replica").unlink()
+    first.stop()
+    first, copy = (start(url, data_dir=folder) for folder in folders)
+    until(lambda: all(len(key_ids(gateway)) == 1 for gateway in (first, copy)))
+    assert first.search("by the first again").status == 200 and copy.search("by the copy again").status == 200
+    until(lambda: [usage(first), usage(copy)] == [{"serper": 6}] * 2)
+    assert "is a copy" not in first.output() + copy.output()
 
 
 def test_a_certificate_is_checked_for_who_signed_it_and_for_its_name(postgres, url, start, tmp_path):

@@ -18,6 +18,7 @@
 #include "io/redis_state.h"
 #include "io/sqlite.h"
 #include "io/tls.h"
+#include "titles/budget.h"
 #include "titles/sqlite_page_store.h"
 #include "web/provider.h"
 
@@ -82,6 +83,24 @@ Check check_data_dir(const std::string& data_dir) {
     return {"data directory", Finding::kGood, data_dir};
 }
 
+// What to look at, by the word for what is wrong (docs/replicas.md); empty where it says enough.
+std::string database_fix(const io::PostgresClient::View& view) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kFixes = {{
+        {"connect_failed",
+         "check host and port of database.url, and that a PostgreSQL runs there that takes writes"},
+        {"tls_failed", "check who signed its certificate, and for which name"},
+        {"refused",
+         "check user, password and database of database.url, and its pg_hba.conf and "
+         "max_connections"},
+        {"timed_out", "it did not answer within database.timeout_s; see whether it hangs"},
+        {"closed", "it or the network ended the connection; its log says why"},
+        {"result_too_large", "check that the database belongs to the gateways alone"},
+    }};
+    const auto found =
+        std::ranges::find(kFixes, view.reason, [](const auto& fix) { return fix.first; });
+    return found == kFixes.end() ? std::string() : "; " + std::string(found->second);
+}
+
 // Logs in, as a gateway would, and looks at the tables.
 Check check_database(const Config& config, const Environment& environment) {
     SystemClock clock;
@@ -92,13 +111,21 @@ Check check_database(const Config& config, const Environment& environment) {
     Stores stores(config, environment, loop.executor(), clock, random, log, metrics);
     Status opened = stores.open_tokens(StoreUse::kRead);
     const Status started = opened.ok() ? loop.run(stores.start()) : std::move(opened);
-    const std::string server = stores.database()->view().server;
+    const io::PostgresClient::View view = stores.database()->view();
+    const std::string fix = view.is_up ? std::string() : database_fix(view);
     loop.run(stores.stop());
     if (started.ok()) {
-        return {"database", Finding::kGood, server + " answers"};
+        return {"database", Finding::kGood, view.server + " answers"};
     }
-    const bool is_new = started.error().code == Code::kNotFound;
-    return {"database", is_new ? Finding::kHint : Finding::kBad, started.error().message};
+    const Error& error = started.error();
+    if (view.is_up && error.code != Code::kNotFound && error.code != Code::kConflict) {
+        return {"database", Finding::kBad,
+                error.message +
+                    "; its user has to own the tables sluice_..., or to be granted "
+                    "them, and to be able to make tables"};
+    }
+    const bool is_new = error.code == Code::kNotFound;
+    return {"database", is_new ? Finding::kHint : Finding::kBad, error.message + fix};
 }
 
 Check check_store(const std::string& name, const std::string& path, io::SqliteSchema schema) {
@@ -109,6 +136,34 @@ Check check_store(const std::string& name, const std::string& path, io::SqliteSc
     const Status whole = connection->check_integrity();
     return whole.ok() ? Check{name, Finding::kGood, path}
                       : Check{name, Finding::kBad, whole.error().message};
+}
+
+Status take_write_lock(const std::string& path) {
+    TRY(auto connection, io::SqliteConnection::open(path, titles::budget_schema()));
+    TRY(const auto transaction, connection.begin(io::SqliteTransaction::Mode::kImmediate));
+    return {};  // it rolls back
+}
+
+// It is in no backup: a file that is lost costs nobody more than a few searches.
+Check check_search_budget(const std::string& path) {
+    constexpr const char* kName = "search budget";
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) {
+        return {kName, Finding::kGood, "none yet; the gateway makes " + path};
+    }
+    const std::string fix =
+        "; stop the gateway, move the file away and start it again: it is made anew, and searches "
+        "are counted from the beginning";
+    Check whole = check_store(kName, path, titles::budget_schema());
+    if (whole.finding == Finding::kBad) {
+        whole.detail += fix;
+        return whole;
+    }
+    // As each search does.
+    const Status free = take_write_lock(path);
+    return free.ok() ? whole
+                     : Check{kName, Finding::kBad,
+                             free.error().message + "; until then title searches answer 503"};
 }
 
 // The store opens with the secrets key that is there, and holds a key.
@@ -177,7 +232,9 @@ std::vector<Check> check_egress(const Config& config) {
         const std::string detail =
             endpoint.address +
             (endpoint.end.ok() ? " answered in " + std::to_string(endpoint.elapsed.count()) + " ms"
-                               : ": " + endpoint.end.error().message);
+                               : ": " + endpoint.end.error().message +
+                                     "; check that it runs and is let through, or take it out of "
+                                     "egress.endpoints");
         checks.push_back({"egress " + endpoint.name,
                           endpoint.end.ok() ? Finding::kGood : Finding::kBad, detail});
     }
@@ -242,13 +299,20 @@ std::optional<std::string> harmful_policy(std::string_view memory) {
 
 // What to look at, by the word for what is wrong (docs/replicas.md); empty where it says enough.
 std::string redis_fix(std::string_view reason) {
-    constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kFixes = {{
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 10> kFixes = {{
         {"connect_failed", "check host and port of redis.url, and that a Redis runs there"},
         {"tls_failed", "check who signed its certificate, and for which name"},
-        {"login_refused", "check user and password of redis.url"},
+        {"login_refused",
+         "check user and password of redis.url; sentinels that want a login get the same"},
+        {"sentinel_refused",
+         "a sentinel does not let the user of redis.url ask (+sentinel|get-master-addr-by-name), "
+         "or it is no sentinel"},
+        {"master_unknown", "check the name of the master in redis.url against `sentinel monitor`"},
         {"database_refused", "check the number after the last / of redis.url"},
         {"not_serving", "it loads its data, or is a replica that takes no writes"},
-        {"timed_out", "it did not answer within redis.timeout_s"},
+        {"timed_out", "it did not answer within redis.timeout_s; see whether it hangs"},
+        {"closed", "it or the network ended the connection; its log says why"},
+        {"garbled", "check that what listens there is a Redis, and rediss:// where it wants TLS"},
     }};
     const auto found = std::ranges::find(kFixes, reason, [](const auto& fix) { return fix.first; });
     return found == kFixes.end() ? std::string() : "; " + std::string(found->second);
@@ -365,22 +429,27 @@ std::vector<Check> examine(const ConfigOptions& options, const Environment& envi
     checks.push_back(
         {"configuration", Finding::kGood, loaded.file.empty() ? "defaults" : loaded.file});
     checks.push_back(check_strangers(config));
+    // Also before the first start, which needs both.
+    bool has_tokens = true;
+    if (has_shared_tokens(config)) {
+        checks.push_back(check_database(config, environment));
+        has_tokens = checks.back().finding == Finding::kGood;
+    }
     checks.push_back(check_data_dir(config.data_dir));
     if (checks.back().finding != Finding::kBad) {
-        if (has_shared_tokens(config)) {
-            checks.push_back(check_database(config, environment));
-        } else {
+        if (!has_shared_tokens(config)) {
             checks.push_back(
                 check_store("token store", tokens_path(config.data_dir), access::token_schema()));
         }
         // Of a database that can't be used that was said.
-        if (!has_shared_keys(config) || checks.back().finding == Finding::kGood) {
+        if (!has_shared_keys(config) || has_tokens) {
             checks.push_back(check_keys(config, environment));
         }
         if (!has_shared_pages(config)) {
             checks.push_back(
                 check_store("page store", pages_path(config.data_dir), titles::page_schema()));
         }
+        checks.push_back(check_search_budget(search_budget_path(config)));
         checks.push_back(check_gateway(config.data_dir));
     }
     checks.push_back(check_redis(config));

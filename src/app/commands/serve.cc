@@ -56,6 +56,8 @@ void keep_no_large_blocks() {
 
 // What follows the drain takes no time unless something is stuck.
 constexpr Millis kStopGrace{3'000};
+// How often it is looked whether a start that waited for its database has something to show.
+constexpr Millis kStartLook{1'000};
 // How often a text for the terminal waits for room on stderr.
 constexpr int kTextPatience = 20;
 
@@ -84,17 +86,23 @@ std::string example_call(const Gateway& gateway, const LoadedConfig& loaded) {
                                              : "/v1/search?q=SOMETHING+RECORDED'");
 }
 
+// Empty: none was made.
+std::string first_token(Gateway& gateway) {
+    const auto token = gateway.first_admin_token();
+    if (!token) {
+        return {};
+    }
+    return "first start that others than this machine reach: this admin token is shown once and "
+           "kept nowhere\n  " +
+           std::string(token->reveal()) + "\n";
+}
+
 void announce(Gateway& gateway, const LoadedConfig& loaded) {
     std::string text;
     for (const std::string& address : gateway.addresses()) {
         text += "sluice " + std::string(kVersion) + " listens on " + address + "\n";
     }
-    if (auto token = gateway.first_admin_token()) {
-        text +=
-            "first start that others than this machine reach: this admin token is shown once and "
-            "kept nowhere\n  " +
-            std::string(token->reveal()) + "\n";
-    }
+    text += first_token(gateway);
     if (const std::string warning = warn_of_strangers(loaded.config); !warning.empty()) {
         text += warning + "\n";
     }
@@ -185,24 +193,35 @@ std::string serving_status(const Gateway& gateway) {
     return text;
 }
 
+// A signal, or 0 when none came so long.
+int signal_within(const sigset_t& signals, Duration patience) {
+    const auto left = std::max(patience, Duration::zero());
+    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
+    const timespec time{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
+    return std::max(sigtimedwait(&signals, nullptr, &time), 0);
+}
+
 // Waits for a signal. Meanwhile a service manager that watches the process hears that it is alive,
-// as long as it is.
+// as long as it is; and what a start makes that went on when its database was there is shown.
 int next_signal(const sigset_t& signals, Gateway& gateway, const ServiceManager& manager) {
     const std::optional<Millis> interval = ServiceManager::alive_interval();
-    if (!interval) {
-        int signal = 0;
-        sigwait(&signals, &signal);
-        return signal;
-    }
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(*interval);
-    const timespec patience{.tv_sec = seconds.count(),
-                            .tv_nsec = std::chrono::nanoseconds(*interval - seconds).count()};
     for (;;) {
-        const int signal = sigtimedwait(&signals, nullptr, &patience);
+        const bool is_starting = gateway.is_starting();
+        if (const std::string text = first_token(gateway); !text.empty()) {
+            tell(text);
+        }
+        if (!interval && !is_starting) {
+            int signal = 0;
+            sigwait(&signals, &signal);
+            return signal;
+        }
+        const Millis patience = interval.value_or(kStartLook);
+        const int signal =
+            signal_within(signals, is_starting ? std::min(patience, kStartLook) : patience);
         if (signal > 0) {
             return signal;
         }
-        if (gateway.responds_within(*interval)) {
+        if (interval && gateway.responds_within(*interval)) {
             manager.alive();
         }
     }
@@ -213,10 +232,7 @@ void let_balancers_go(const sigset_t& signals, Gateway& gateway, Millis delay, c
     gateway.start_leaving();
     const Instant end = clock.now() + delay;
     for (;;) {
-        const auto left = std::max(end - clock.now(), Duration::zero());
-        const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(left);
-        const timespec patience{.tv_sec = seconds.count(), .tv_nsec = (left - seconds).count()};
-        const int signal = sigtimedwait(&signals, nullptr, &patience);
+        const int signal = signal_within(signals, end - clock.now());
         if (signal == SIGTERM || signal == SIGINT || clock.now() >= end) {
             return;
         }

@@ -308,14 +308,19 @@ void write_usage_path(JsonWriter& json) {
     }
     json.end_array();
     json.key("responses").begin_object();
-    write_json_response(json, "200", "Exact to the last call.", "application/json", "Usage");
+    write_json_response(json, "200",
+                        "Of this process exact to the last call. With a PostgreSQL other replicas "
+                        "count as they wrote last, which runs ahead of what they spent: by up to a "
+                        "hundredth of a budget, or by two seconds of calls.",
+                        "application/json", "Usage");
     write_json_response(json, "default", "An error; `code` and `blame` say which and whose.",
                         "application/problem+json", "Problem");
     json.end_object().end_object().end_object();
 }
 
 void write_spent_properties(JsonWriter& json) {
-    write_property(json, "calls", "integer", "Paid calls.");
+    write_property(json, "calls", "integer",
+                   "Paid calls; of other replicas those that they wrote down ahead, too.");
     write_property(json, "units", "integer", "In the providers' own units.");
     write_property(json, "cost_usd", "number", "In US dollars.");
 }

@@ -26,6 +26,9 @@ class PostgresBackend {
     T run(Task<T> task) {
         return db_.run(std::move(task));
     }
+    PostgresSpendStore copy_of_first() { return {*db_.client, "0000000000000001"}; }
+    // A constant.
+    Result<io::PostgresRows> query(std::string_view sql) { return db_.query(sql); }
 
  private:
     test::PostgresFixture db_{test::shared_postgres().make_database(), std::chrono::seconds(60)};
@@ -55,6 +58,44 @@ TEST(PostgresSpendStoreTest, ReplicasHaveBooksOfTheirOwn) {
         EXPECT_EQ(all.sum, (Spent{2, 4, 60}));
     }
     EXPECT_EQ(backend.run(backend.store().forget_before(kToday + days(1))).value(), 2U);
+}
+
+// Two processes under one name, since one's data directory is a copy of the other's: the later one
+// has the books, and the earlier is told, and writes over nothing.
+TEST(PostgresSpendStoreTest, OfTwoProcessesUnderOneNameOnlyTheLaterWrites) {
+    PostgresBackend backend;
+    const auto row = [](std::int64_t calls) {
+        return spend_row(Purse::kProvider, "serper", kToday, {calls, 0, 0}, {calls, 0, 0});
+    };
+    ASSERT_TRUE(backend.run(backend.store().load(kToday)).ok());
+    ASSERT_TRUE(backend.run(backend.store().write({row(3)})).ok());
+    PostgresSpendStore copy = backend.copy_of_first();
+    EXPECT_EQ(backend.run(copy.load(kToday)).value().at(0).spent[index_of(Period::kTotal)].calls,
+              3);
+    const Status refused = backend.run(backend.store().write({row(4)}));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, Code::kConflict);
+    EXPECT_NE(refused.error().message.find("remove the file replica there"), std::string::npos);
+    ASSERT_TRUE(backend.run(copy.write({row(5)})).ok());
+    EXPECT_TRUE(backend.run(backend.second_store().write({row(1)})).ok()) << "of another name";
+    UsageQuery query;
+    query.since = query.until = kToday;
+    EXPECT_EQ(backend.run(copy.usage(query)).value().sum.calls, 6);
+}
+
+// A database that was restored knows of an earlier process, which is gone: that is no copy.
+TEST(PostgresSpendStoreTest, ARestoredDatabaseIsWrittenOn) {
+    PostgresBackend backend;
+    const auto row = spend_row(Purse::kProvider, "serper", kToday, {1, 0, 0}, {1, 0, 0});
+    for (int starts = 0; starts < 2; ++starts) {
+        ASSERT_TRUE(backend.run(backend.store().load(kToday)).ok());
+    }
+    for (const char* before :
+         {"UPDATE sluice_books SET process = 'before', claim = 1", "DELETE FROM sluice_books"}) {
+        ASSERT_TRUE(backend.query(before).ok());
+        EXPECT_TRUE(backend.run(backend.store().write({row})).ok()) << before;
+        EXPECT_TRUE(backend.run(backend.store().write({row})).ok()) << before;
+    }
 }
 
 }  // namespace
