@@ -53,9 +53,10 @@ return {'joined', epoch})");
 // for room ("1"); then for each figure most calls and most millionths of a dollar (0: no limit),
 // those of these books, for how many ms it is kept, the number under which Redis was told of it
 // before (0: was not). Gives 'stale' when the epoch is another one, or the state was lost
-// (io/redis_state.h), 'young' with the ms that are left, 'full' with the place of the figure and
-// what is too much, or 'done' with, for each figure, the calls and millionths of a dollar of other
-// books, and how many books there are.
+// (io/redis_state.h), 'taken' when another process told of the same books after this one did,
+// 'young' with the ms that are left, 'full' with the place of the figure and what is too much, or
+// 'done' with, for each figure, the calls and millionths of a dollar of other books, and how many
+// books there are.
 const io::RedisScript& tell_script() {
     static const io::RedisScript script = io::state_script(R"(
 local call = redis.call
@@ -81,13 +82,20 @@ for i = 2, #KEYS do
   local kept = tonumber(ARGV[6 * i])
   if kept > 0 and (not told_by or told_by == process and told < kept) then
     error('a figure is missing, or older than what was told')
+  elseif kept > 0 and told_by ~= process then
+    return {'taken'}
   end
   before[i] = told_by == process and told or -1
   reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = their_calls, their_usd, replicas
 end
 if asks == '1' then
   local time = call('TIME')
-  local left = since + young - (time[1] * 1000 + math.floor(time[2] / 1000))
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  if tonumber(since) > now then  -- the clock was put back
+    since = now
+    call('HSET', KEYS[1], 'since', since)
+  end
+  local left = since + young - now
   if left > 0 then
     return {'young', left}
   end
@@ -457,6 +465,10 @@ SharedBudgets::Reply SharedBudgets::read(const io::RedisReply& answer) {
         reply.told = Told::kFull;
         reply.place = static_cast<std::size_t>(parts[1].integer);
         reply.measure = parts[2].text == "calls" ? Measure::kCalls : Measure::kMicroUsd;
+    } else if (word == "taken") {
+        failure_ =
+            "another process spends under the same name, so its data directory is a copy of this "
+            "one: stop it, remove the files replica and usage.db there, and start both again";
     } else {
         failure_ = "redis answered something else";
     }

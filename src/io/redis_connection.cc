@@ -67,6 +67,8 @@ std::string_view to_string(RedisFault fault) {
             return "not_serving";
         case RedisFault::kMasterUnknown:
             return "master_unknown";
+        case RedisFault::kSentinelRefused:
+            return "sentinel_refused";
         case RedisFault::kMoved:
             return "moved";
         case RedisFault::kTimedOut:
@@ -128,6 +130,10 @@ Task<std::optional<RedisEndpoint>> RedisConnection::locate_master(Instant deadli
     push();
     const std::optional<RedisReply> reply = co_await next_reply();
     if (!reply) {
+        co_return std::nullopt;
+    }
+    if (reply->is_error()) {
+        close(fault_of(*reply).value_or(RedisFault::kSentinelRefused));
         co_return std::nullopt;
     }
     std::optional<RedisEndpoint> server = server_of(*reply, endpoint_);
@@ -264,7 +270,8 @@ Task<void> RedisConnection::log_in_to_sentinel() {
     }
     const std::optional<RedisReply> pong = co_await next_reply();
     if (pong && pong->kind != RedisReply::Kind::kStatus) {
-        close(fault_of(*pong).value_or(RedisFault::kGarbled));
+        close(fault_of(*pong).value_or(pong->is_error() ? RedisFault::kSentinelRefused
+                                                        : RedisFault::kGarbled));
     }
 }
 

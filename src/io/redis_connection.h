@@ -30,9 +30,10 @@ enum class RedisFault : std::uint8_t {
     kTlsFailed,
     kLoginRefused,
     kDatabaseRefused,
-    kNotServing,     // it loads its data, or is a replica that takes no writes
-    kMasterUnknown,  // the sentinel has no master of that name
-    kMoved,          // another server is to be used by now
+    kNotServing,       // it loads its data, or is a replica that takes no writes
+    kMasterUnknown,    // the sentinel has no master of that name
+    kSentinelRefused,  // it does not let us ask, or is none
+    kMoved,            // another server is to be used by now
     kTimedOut,
     kClosed,  // by the other side, or by the network
     kGarbled,

@@ -304,6 +304,16 @@ void MemoryKeyRuntime::take(KeyIndex key) {
     place(key, now);
 }
 
+const std::set<KeyIndex>& MemoryKeyRuntime::members_of(ProviderIndex provider,
+                                                       std::string_view account) const {
+    static const std::set<KeyIndex> kNone;
+    if (provider >= groups_.size()) {
+        return kNone;
+    }
+    const auto found = groups_[provider].accounts.find(account);
+    return found == groups_[provider].accounts.end() ? kNone : found->second;
+}
+
 KeyStanding MemoryKeyRuntime::standing(KeyIndex key) const {
     const KeySlot& slot = slots_[key];
     KeyStanding standing;

@@ -60,6 +60,8 @@ class MemoryKeyRuntime final : public KeyRuntime {
     // there.
     KeyStanding standing(KeyIndex key) const;
     void assume(KeyIndex key, const KeyStanding& standing);
+    // The keys of an account; empty: there is none.
+    const std::set<KeyIndex>& members_of(ProviderIndex provider, std::string_view account) const;
     // Reserves this very key, whatever keeps it away: somebody else picked it.
     void take(KeyIndex key);
 

@@ -399,38 +399,6 @@ Pick RedisKeyRuntime::pick_alone(ProviderIndex provider, std::span<const KeyInde
     return pick;
 }
 
-void RedisKeyRuntime::go_alone() {
-    if (std::exchange(is_alone_, true)) {
-        return;
-    }
-    std::uint64_t suppressed = 0;
-    is_said_ = alone_lines_.allow(clock_.now(), suppressed);
-    if (is_said_) {
-        const std::string reason(redis_.is_up() ? failure_ : redis_.view().reason);
-        log_.warn("keys_not_shared", {{"reason", reason}, {"suppressed", suppressed}});
-    }
-    // Nobody will say when the calls of others end.
-    for (const auto& pool : pools_) {
-        for (const auto& [id, key] : pool->by_id) {
-            KeyStanding standing = local_.standing(key);
-            standing.in_flight = static_cast<std::uint32_t>(keys_[key].tokens.size());
-            local_.assume(key, standing);
-        }
-    }
-}
-
-void RedisKeyRuntime::come_back() {
-    if (!std::exchange(is_alone_, false)) {
-        return;
-    }
-    if (is_said_) {
-        log_.info("keys_shared_again");
-    }
-    for (const auto& pool : pools_) {
-        pool->since = 0;
-    }
-}
-
 Pick RedisKeyRuntime::peek(ProviderIndex provider, std::span<const KeyIndex> tried) {
     return local_.peek(provider, tried);
 }
@@ -542,10 +510,8 @@ void RedisKeyRuntime::keep(KeyIndex key, const Untold& untold) {
     }
     note(key);
     if (!untold.account.empty()) {
-        for (const auto& [id, member] : pool_of(key).by_id) {
-            if (keys_[member].rules.account == untold.account) {
-                note(member);
-            }
+        for (const KeyIndex member : local_.members_of(keys_[key].rules.provider, untold.account)) {
+            note(member);
         }
     }
 }

@@ -121,6 +121,8 @@ class RedisKeyRuntime final : public KeyRuntime {
     Task<Heard> hear(Pool& pool);
     void adopt(const Pool& pool, KeyIndex key, const SharedKey& shared, std::int64_t redis_now);
     void go_alone();
+    void forget_calls_of_others(std::size_t from);
+    Task<void> forget_calls_of_others_later();
     void come_back();
 
     io::RedisClient& redis_;

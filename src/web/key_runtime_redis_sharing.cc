@@ -4,6 +4,8 @@
 #include "web/key_runtime_redis_parts.h"
 #include "web/key_scripts.h"
 
+#include <boost/asio/post.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -14,6 +16,8 @@ namespace {
 
 // Keys that a script is told of, or tells of, at once: a few milliseconds of Redis's time.
 constexpr std::size_t kKeysAtOnce = 500;
+// Keys that are walked over at once: less than a tenth of a millisecond.
+constexpr std::size_t kKeysInOneGo = 250;
 // An epoch that ends while it is told is begun again so often.
 constexpr int kMaxTries = 4;
 
@@ -58,7 +62,8 @@ Task<void> RedisKeyRuntime::share(Pool& pool) {
 
 Task<bool> RedisKeyRuntime::join(Pool& pool) {
     std::vector<std::string> keys{pool.root};
-    std::vector<std::string> words{"", random_hex<8>(random_), std::to_string(kKeptFor.count())};
+    std::vector<std::string> words{arguments(pool).front(), random_hex<8>(random_),
+                                   std::to_string(kKeptFor.count())};
     const Result<io::RedisReply> reply =
         co_await redis_.run(join_keys_script(), std::move(keys), std::move(words), Instant::max());
     if (!is_done(pool, reply, pool.epoch)) {
@@ -278,6 +283,58 @@ Task<RedisKeyRuntime::Heard> RedisKeyRuntime::hear(Pool& pool) {
     }
     pool.since = std::max(pool.since, parts[2].integer);
     co_return (parts.size() - 3) / 2 < kKeysAtOnce ? Heard::kAll : Heard::kSome;
+}
+
+void RedisKeyRuntime::go_alone() {
+    if (std::exchange(is_alone_, true)) {
+        return;
+    }
+    std::uint64_t suppressed = 0;
+    is_said_ = alone_lines_.allow(clock_.now(), suppressed);
+    if (is_said_) {
+        const std::string reason(redis_.is_up() ? failure_ : redis_.view().reason);
+        log_.warn("keys_not_shared", {{"reason", reason}, {"suppressed", suppressed}});
+    }
+    forget_calls_of_others(0);
+    if (keys_.size() > kKeysInOneGo) {
+        redis_.tasks().spawn(forget_calls_of_others_later());
+    }
+}
+
+// Nobody will say when they end. Of some keys, so that the loop is not held up.
+void RedisKeyRuntime::forget_calls_of_others(std::size_t from) {
+    const std::size_t end = std::min(from + kKeysInOneGo, keys_.size());
+    for (std::size_t i = from; i < end; ++i) {
+        const auto key = static_cast<KeyIndex>(i);
+        const Pool& pool = pool_of(key);
+        const auto found = pool.by_id.find(keys_[key].rules.id);
+        if (found == pool.by_id.end() || found->second != key) {
+            continue;  // removed
+        }
+        KeyStanding standing = local_.standing(key);
+        standing.in_flight = static_cast<std::uint32_t>(keys_[key].tokens.size());
+        local_.assume(key, standing);
+    }
+}
+
+// Until it got to a key, that one may seem busier than it is.
+Task<void> RedisKeyRuntime::forget_calls_of_others_later() {
+    for (std::size_t from = kKeysInOneGo; is_alone_ && from < keys_.size(); from += kKeysInOneGo) {
+        co_await boost::asio::post(use_task);
+        forget_calls_of_others(from);
+    }
+}
+
+void RedisKeyRuntime::come_back() {
+    if (!std::exchange(is_alone_, false)) {
+        return;
+    }
+    if (is_said_) {
+        log_.info("keys_shared_again");
+    }
+    for (const auto& pool : pools_) {
+        pool->since = 0;
+    }
 }
 
 void RedisKeyRuntime::adopt(const Pool& pool, KeyIndex key, const SharedKey& shared,

@@ -31,9 +31,14 @@ if not now then
   local time = call('TIME')
   now = time[1] * 1000 + math.floor(time[2] / 1000)
 end
-local epoch, rotation, pass, last_turn
-  = unpack(call('HMGET', root, 'epoch', 'rotation', 'pass', 'turn'))
-pass, last_turn = tonumber(pass) or 0, tonumber(last_turn) or 0
+local epoch, rotation, pass, last_turn, clock
+  = unpack(call('HMGET', root, 'epoch', 'rotation', 'pass', 'turn', 'clock'))
+pass, last_turn, clock = tonumber(pass) or 0, tonumber(last_turn) or 0, tonumber(clock) or 0
+-- Everything ends at a time of this clock. One that is put back would make all of it last longer, so
+-- what was written by the old one is lost, and replicas tell how long things last by theirs. One
+-- that is put forward ends things early, which repeats itself at most once.
+local STEP = 1000
+local was_put_back = now < clock - STEP
 
 local function is_whole()
   return call('EXISTS', STATE, READY, RESTING, LEASES, ACCOUNTS, CHANGED) == 6
@@ -186,6 +191,10 @@ if epoch ~= ARGV[2] then
   return {'stale'}
 elseif not is_whole() then
   error('a part is missing')
+elseif was_put_back then
+  error('the clock of redis was put back')
+elseif now >= clock + STEP then
+  call('HSET', root, 'clock', now)
 end
 )";
 
@@ -201,10 +210,10 @@ std::string key_root(std::string_view provider) {
 
 const io::RedisScript& join_keys_script() {
     static const io::RedisScript script = io::state_script(std::string(kPrelude).append(R"(
-if not epoch or epoch == '' or not is_whole() then
+if not epoch or epoch == '' or not is_whole() or was_put_back then
   epoch = ARGV[2]
   call('DEL', unpack(names))
-  call('HSET', root, 'epoch', epoch)
+  call('HSET', root, 'epoch', epoch, 'clock', now)
   call('HSET', STATE, '', '')
   for _, set in ipairs({READY, RESTING, LEASES}) do
     call('ZADD', set, '+inf', '')

@@ -28,7 +28,8 @@ constexpr std::size_t kLookElements = 5;
 // the turn with (empty: only look), its time to live in ms, that of failures.
 // Gives: what became of the turn, the entry unless it is known, its time to live, the failure, the
 // purge. What no replica has written is not there, so that it keeps nobody from a search; a lock
-// that would stay for ever gets a time to live.
+// that would stay for ever, or for much longer than one does since the clock of Redis was put back,
+// gets a time to live.
 const io::RedisScript& look_script() {
     static const io::RedisScript script(R"(
 local function text(...)
@@ -54,7 +55,8 @@ if #holder ~= #ARGV[2] or string.find(holder, '%X') then
   redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
   return {'won', entry, left, false, purge}
 end
-if redis.call('PTTL', KEYS[3]) < 0 then
+local locked = redis.call('PTTL', KEYS[3])
+if locked < 0 or locked > 4 * tonumber(ARGV[3]) then
   redis.call('PEXPIRE', KEYS[3], ARGV[3])
 end
 return {'held', entry, left, false, purge})");

@@ -51,9 +51,11 @@ def test_an_optional_redis_that_dies_hurts_nobody_and_is_told_once(upstream, red
 def test_a_required_redis_that_is_away_refuses_searches_clearly_until_it_is_back(upstream, redis):
     gateway = started(upstream, redis, GATEWAY_REDIS_REQUIRED="true")
     assert gateway.get("/readyz").status == 200
+    assert state(gateway)["refusing"] is False
     assert gateway.search("kept before").status == 200
     redis.send_signal(signal.SIGSTOP)
     until(lambda: state(gateway)["state"] == "down")
+    assert state(gateway)["refusing"] is True
     answer = gateway.get("/readyz")
     assert answer.status == 503 and "redis" in answer.json()["detail"]
     answer = gateway.search("not now")
@@ -158,6 +160,46 @@ def test_a_failover_of_sentinels_is_followed_without_a_restart(upstream, redis):
         assert gateways[0].search("after the failover").status == 200
         until(lambda: int(replica.command("dbsize")) > 0)
         assert gateways[1].search("after the failover").json()["cached"]
+        assert all(gateway.stop() == 0 for gateway in gateways)
+    finally:
+        sentinel.stop()
+        replica.stop()
+
+
+def test_an_old_master_that_comes_back_takes_no_write_of_ours(upstream, redis):
+    """It was killed and comes back empty, as a master for a moment; then it is made the master again while both run."""
+    replica = Redis("--replicaof", "127.0.0.1", redis.port)
+    sentinel = RedisSentinel(redis)
+    url = f"redis+sentinel://127.0.0.1:{sentinel.port}/main"
+    gateways = [Sluice(upstream, env={"GATEWAY_REDIS_URL": url}) for _ in range(2)]
+    number = iter(range(100_000))
+
+    def serves_at(port):
+        """Searches go on meanwhile, whatever the servers are by then."""
+        for gateway in gateways:
+            assert gateway.search(f"during a failover {next(number)}").status == 200
+        return all(state(gateway)["state"] == "up" and state(gateway)["server"] == f"127.0.0.1:{port}"
+                   for gateway in gateways)
+
+    def shares():
+        query = f"shared {next(number)}"
+        assert gateways[0].search(query).status == 200
+        return gateways[1].search(query).json()["cached"]
+    try:
+        until(lambda: "master-link-status\nok" in sentinel.command("sentinel", "replicas", "main"))
+        redis.stop()
+        until(lambda: serves_at(replica.port))
+        before = [gateway.metric("sluice_redis_faults_total", reason="moved") for gateway in gateways]
+        redis.start()
+        assert "role:master" in redis.command("info", "replication")
+        # Sentinels make it a replica of the new one within ten seconds; nobody is led back to it by then.
+        until(lambda: serves_at(replica.port) and "role:slave" in redis.command("info", "replication"))
+        assert [gateway.metric("sluice_redis_faults_total", reason="moved") for gateway in gateways] == before
+        until(shares)
+        until(lambda: "master-link-status\nok" in sentinel.command("sentinel", "replicas", "main"))
+        until(lambda: sentinel.command("sentinel", "failover", "main") == "OK")
+        until(lambda: serves_at(redis.port))
+        until(shares)
         assert all(gateway.stop() == 0 for gateway in gateways)
     finally:
         sentinel.stop()

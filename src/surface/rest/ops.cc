@@ -102,6 +102,9 @@ void write_circuits(JsonWriter& json, const web::Search::Overview& overview, Wal
 void write_redis(JsonWriter& json, const std::optional<web::Search::Overview::Redis>& redis) {
     json.begin_object();
     json.field("state", !redis ? "off" : redis->view.is_up ? "up" : "down");
+    if (redis && redis->required) {
+        json.field("refusing", !redis->view.is_up);
+    }
     if (redis) {
         json.field("required", redis->required).field("server", redis->view.server);
         if (!redis->view.reason.empty()) {

@@ -237,6 +237,32 @@ TEST_F(SharedBudgetsTest, AnEmptiedRedisIsToldBeforeAnybodySpends) {
     EXPECT_TRUE(sink.contains("shared_budgets_lost"));
 }
 
+// An epoch that seems to begin only later, since the clock of Redis was put back, is young for
+// no longer than one that begins now.
+TEST_F(SharedBudgetsTest, AClockThatIsPutBackHoldsNobodyUp) {
+    Replica& one = start("aa");
+    come_of_age(one);
+    EXPECT_EQ(spend(one, 1), 1);
+    const std::string centuries_later = "9999999999999";
+    ask(one, {"HSET", "sluice:budgets:{all}", "since", centuries_later});
+    EXPECT_EQ(spend(one, 1), 1) << "within test::kPatience";
+}
+
+// Two processes that go by one name, since a data directory was copied: neither writes over what
+// the other one spends for ever, and it is told.
+TEST_F(SharedBudgetsTest, ACopyOfADataDirectoryIsNoticed) {
+    Replica& one = start("aa");
+    come_of_age(one);
+    EXPECT_EQ(spend(one, 2), 2);
+    Replica& copy = start("aa", &one);
+    EXPECT_EQ(spend(copy, 1), 1);
+    spend(one);
+    EXPECT_TRUE(sink.contains("data directory is a copy"));
+    EXPECT_EQ(metrics.gauge(kBudgetsNotShared).value(), 1);
+    EXPECT_EQ(spend(copy, 10), 7) << "its own three are counted, whatever the first one does";
+    EXPECT_EQ(sink.count(obs::Level::kWarn, "budgets_not_shared"), 1U);
+}
+
 // What can't be read, or is not there any more, is told again; meanwhile nobody spends.
 TEST_F(SharedBudgetsTest, FiguresThatWereLostAreToldBeforeAnybodySpends) {
     config.gateway.calls = {};

@@ -101,6 +101,9 @@ struct Sentinel {
         if (words[0] == "PING") {
             return "+PONG\r\n";
         }
+        if (!refusal.empty()) {
+            return refusal;
+        }
         if (words != Words{"SENTINEL", "get-master-addr-by-name", "main"} || master == 0) {
             return "*-1\r\n";
         }
@@ -110,6 +113,7 @@ struct Sentinel {
 
     std::uint16_t master = 0;  // its port; 0: not known
     std::string password;
+    std::string refusal;  // of the question for the master
     bool may_ask = false;
     CommandServer server;
 };
@@ -203,6 +207,20 @@ TEST(RedisChoice, WhatASentinelLacksIsAReason) {
     auto& closed = place.use("redis+sentinel://:wrong@" + sentinel.server.address() + "/main");
     EXPECT_FALSE(place.run(closed.start()).ok());
     EXPECT_EQ(closed.view().reason, "login_refused");
+    // It lets who has no right to ask in, but says nothing of a master; so does a plain server.
+    sentinel.password.clear();
+    for (const char* refusal :
+         {"-NOPERM this user has no permissions to run the 'sentinel' command\r\n",
+          "-ERR unknown command 'SENTINEL'\r\n"}) {
+        sentinel.refusal = refusal;
+        auto& refused = place.use("redis+sentinel://" + sentinel.server.address() + "/main");
+        EXPECT_FALSE(place.run(refused.start()).ok());
+        EXPECT_EQ(refused.view().reason, "sentinel_refused") << refusal;
+    }
+    sentinel.refusal = "-NOAUTH Authentication required.\r\n";
+    auto& stranger = place.use("redis+sentinel://" + sentinel.server.address() + "/main");
+    EXPECT_FALSE(place.run(stranger.start()).ok());
+    EXPECT_EQ(stranger.view().reason, "login_refused");
 }
 
 // One login for both, whichever of them wants it.

@@ -179,5 +179,28 @@ TEST_F(SharedKeysTest, AFullRedisIsSaidToBeTheReason) {
     EXPECT_FALSE(replicas.lines().contains("key_state_lost"));
 }
 
+// Of many keys they are walked over a part at a time, so that nobody else waits for all of it.
+TEST_F(SharedKeysTest, CallsOfOthersAreForgottenWithoutHoldingAnybodyUp) {
+    constexpr std::size_t kMany = 1'000;
+    std::vector<KeyIndex> keys;
+    for (std::size_t i = 0; i < kMany; ++i) {
+        KeyRules narrow = rules("key" + std::to_string(i));
+        narrow.max_in_flight = 1;
+        keys.push_back(add(narrow));
+    }
+    for (std::size_t i = 0; i < kMany; ++i) {
+        ASSERT_TRUE(pick_key(other));
+    }
+    refresh(one);
+    EXPECT_EQ(one.keys->counts(0).saturated, kMany);
+    lose_redis();
+    const auto picked = pick_key(one);
+    EXPECT_TRUE(picked) << "those that come first are free at once";
+    const std::uint32_t busy = one.keys->counts(0).saturated;
+    EXPECT_GT(busy, kMany / 2);
+    ASSERT_TRUE(replicas.until([&] { return one.keys->counts(0).saturated <= 1; }));
+    EXPECT_EQ(one.keys->counts(0).in_flight, 1u) << "its own call";
+}
+
 }  // namespace
 }  // namespace sluice::web

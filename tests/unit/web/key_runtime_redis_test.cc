@@ -364,11 +364,13 @@ TEST_F(SharedKeysTest, WhatIsToldTwiceCountsOnce) {
     ASSERT_EQ(pick_key(one), a);
     const std::string root = key_root(provider_names()[0]);
     const std::string epoch = ask({"HGET", root, "epoch"}).text;
+    const auto time = std::chrono::floor<Millis>(clock.wall_now().time_since_epoch());
+    const std::string now = std::to_string(time.count());
     const std::string entry =
         R"({"id":"a","w":1,"m":100,"p":"total","held":["of a call that is open"]})";
     for (int i = 0; i < 2; ++i) {
         std::vector<std::string> keys{root};
-        std::vector<std::string> words{"", epoch, "least_used", "60000", entry};
+        std::vector<std::string> words{now, epoch, "least_used", "60000", entry};
         ASSERT_TRUE(replicas
                         .run(one.redis->run(share_keys_script(), std::move(keys), std::move(words),
                                             Instant::max()))
