@@ -4,10 +4,13 @@
 #include "base/text.h"
 #include "surface/common/errors.h"
 #include "surface/common/responses.h"
+#include "surface/rest/search_fields.h"
 #include "web/provider.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cmath>
 #include <concepts>
 #include <span>
 #include <utility>
@@ -143,6 +146,10 @@ void read_amounts(const Place& place,
         if (!amount) {
             return;
         }
+        if (!is_usd && *amount != std::floor(*amount)) {
+            value.fail("expected a whole number of calls");
+            return;
+        }
         for (const access::Period period : access::kEachPeriod) {
             if (name.ends_with(std::string("_").append(to_string(period)))) {
                 take(period, is_usd,
@@ -265,22 +272,58 @@ void read_given(const Place& place, PolicyGiven& given) {
 
 // Why a provider is passed over, as traces have it, and ours for one that no search looks at.
 const Names& skip_words() {
-    static const Names kWords = {
-        to_string(web::Outcome::kSkippedCapability), to_string(web::Outcome::kSkippedCircuit),
-        to_string(web::Outcome::kSkippedNoKey),      to_string(web::Outcome::kSkippedBudget),
-        to_string(web::Outcome::kRateLimited),       kSwitchedOff};
+    static const Names kWords = {to_string(web::Outcome::kSkippedCapability),
+                                 to_string(web::Outcome::kSkippedCircuit),
+                                 to_string(web::Outcome::kSkippedNoKey),
+                                 to_string(web::Outcome::kSkippedBudget), kSwitchedOff};
     return kWords;
 }
+
+// What no search here can end with: nothing comes over HTTP, nobody is asked, and windows, rates,
+// lanes and time have room.
+constexpr std::array kNeverHere = {Code::kQueryRejected,
+                                   Code::kNotFound,
+                                   Code::kMethodNotAllowed,
+                                   Code::kNotAcceptable,
+                                   Code::kRequestTimeout,
+                                   Code::kPayloadTooLarge,
+                                   Code::kUriTooLong,
+                                   Code::kHeadersTooLarge,
+                                   Code::kUnsupportedMediaType,
+                                   Code::kExpectationFailed,
+                                   Code::kConflict,
+                                   Code::kRateLimited,
+                                   Code::kOverloaded,
+                                   Code::kTimeout,
+                                   Code::kCancelled,
+                                   Code::kDeadlineExceeded,
+                                   Code::kVersionNotSupported};
 
 const Names& error_codes() {
     static const Names kCodes = [] {
         Names codes;
         for (const surface::ErrorRow& row : surface::all_error_rows()) {
-            codes.push_back(to_string(row.code));
+            if (std::ranges::find(kNeverHere, row.code) == kNeverHere.end()) {
+                codes.push_back(to_string(row.code));
+            }
         }
         return codes;
     }();
     return kCodes;
+}
+
+// An expectation that could never hold is a mistake, not a policy that fails.
+bool can_hold(const Place& place) {
+    const bool is_never = place.node.kind == Kind::kText &&
+                          std::ranges::find(kNeverHere, place.node.text, [](Code code) {
+                              return to_string(code);
+                          }) != kNeverHere.end();
+    if (is_never) {
+        place.fail("'" + place.node.text +
+                   "' can't be expected: nobody is asked here, and windows, rates and lanes have "
+                   "room; leave it out");
+    }
+    return !is_never;
 }
 
 std::optional<std::string> copied(const std::string* text) {
@@ -291,6 +334,9 @@ std::map<std::string, std::string> read_skips(const Place& place) {
     std::map<std::string, std::string> skips;
     each_member(place, "provider", web::provider_names(),
                 [&](const std::string& name, const Place& value) {
+                    if (!can_hold(value)) {
+                        return;
+                    }
                     if (const std::string* word = word_of(value, "reason", skip_words())) {
                         skips.emplace(name, *word);
                     }
@@ -314,7 +360,7 @@ void read_one_expectation(const std::string& name, const Place& value, PolicyExp
         if (const auto usd = number_of(value, static_cast<double>(access::kMaxBudgetUsd))) {
             expect.max_micro_usd = access::to_micro_usd(*usd);
         }
-    } else {
+    } else if (can_hold(value)) {
         expect.refused = copied(word_of(value, "error code", error_codes()));
     }
 }
@@ -333,6 +379,45 @@ void read_expectation(const Place& place, PolicyExpectation& expect) {
     }
 }
 
+// YAML reads 2024 as a number, and the gateway would turn the request away for that.
+void check_texts(const Place& request) {
+    const auto check = [](const Place& place) {
+        if (place.node.kind == Kind::kText && !is_yaml_text(place.node)) {
+            place.fail("expected a text; in quotes it is one: \"" + place.node.text + "\"");
+        }
+    };
+    for (const YamlMember& member : request.node.members) {
+        const auto fields = surface::search_fields();
+        const auto field = std::ranges::find(fields, member.name, &surface::SearchField::name);
+        if (field == fields.end()) {
+            continue;
+        }
+        const Place value = request.at(member);
+        if (field->type == surface::FieldType::kText) {
+            check(value);
+        } else if (field->type == surface::FieldType::kTextList) {
+            for (std::size_t i = 0; i < value.node.items.size(); ++i) {
+                check(value.at(i));
+            }
+        }
+    }
+}
+
+// The state of a key that a provider does not have would say nothing.
+void check_key_states(const Place& place, const PolicyGiven& given) {
+    const auto check = [&](const std::string& provider) {
+        if (given.keys && std::ranges::find(*given.keys, provider) == given.keys->end()) {
+            place.fail(provider +
+                       " has no key by `keys`, so its state says nothing; add it there, "
+                       "or leave it out of key_states");
+        }
+    };
+    for (const auto& [provider, unused] : given.resting) {
+        check(provider);
+    }
+    std::ranges::for_each(given.disabled, check);
+}
+
 void read_name(const Place& place, Policy& policy) {
     const std::string* const name = text_of(place);
     if (name == nullptr) {
@@ -345,6 +430,13 @@ void read_name(const Place& place, Policy& policy) {
     policy.name = *name;
 }
 
+// Otherwise it was checked where it is given for all.
+bool sets_keys(const YamlNode& given) {
+    return std::ranges::any_of(given.members, [](const YamlMember& member) {
+        return member.name == "keys" || member.name == "key_states";
+    });
+}
+
 Policy read_policy(const Place& place, const PolicyGiven& given) {
     Policy policy;
     policy.line = place.node.line;
@@ -355,11 +447,15 @@ Policy read_policy(const Place& place, const PolicyGiven& given) {
                         read_name(value, policy);
                     } else if (name == "given") {
                         read_given(value, policy.given);
+                        if (sets_keys(value.node)) {
+                            check_key_states(value, policy.given);
+                        }
                     } else if (name == "expect") {
                         read_expectation(value, policy.expect);
                     } else if (value.node.kind != Kind::kMap) {
                         value.fail("expected members, such as query: ...");
                     } else {
+                        check_texts(value);
                         policy.request = yaml_to_json(value.node);
                     }
                 });
@@ -421,6 +517,7 @@ PolicyFile read_policies(std::string_view text) {
                 [&](const std::string& name, const Place& value) {
                     if (name == "given") {
                         read_given(value, given);
+                        check_key_states(value, given);
                         return;
                     }
                     list = &*std::ranges::find(root.members, name, &YamlMember::name);

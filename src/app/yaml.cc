@@ -167,6 +167,19 @@ std::optional<YamlError> check_bytes(std::string_view text) {
     return std::nullopt;
 }
 
+// The first line up to `last` that is indented by a tab: the parser tells what it made of it, often
+// a line later.
+std::optional<std::size_t> tab_before(std::string_view text, std::size_t last) {
+    for (std::size_t line = 1; line <= last && !text.empty(); ++line) {
+        const std::string_view indentation = text.substr(0, text.find_first_not_of(" \t"));
+        if (indentation.find('\t') != std::string_view::npos) {
+            return line;
+        }
+        text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+    }
+    return std::nullopt;
+}
+
 // The parser's own words may quote what it read.
 std::string printable(std::string text) {
     std::ranges::replace_if(text, [](char c) { return !is_printable_ascii(c); }, '?');
@@ -247,9 +260,18 @@ YamlNode parse_yaml(std::string_view text, std::vector<YamlError>& errors) {
     } catch (const Refused& refused) {
         errors.push_back(refused.error);
     } catch (const YAML::Exception& error) {
-        errors.push_back({line_of(error.mark), printable(error.msg)});
+        const std::size_t line = line_of(error.mark);
+        if (const auto tab = tab_before(text, line)) {
+            errors.push_back({*tab, "a tab stands in front of the text; YAML takes blanks there"});
+        } else {
+            errors.push_back({line, printable(error.msg)});
+        }
     }
     return {};
+}
+
+bool is_yaml_text(const YamlNode& node) {
+    return node.kind == YamlNode::Kind::kText && yaml_to_json(node).starts_with('"');
 }
 
 std::string yaml_to_json(const YamlNode& node) {

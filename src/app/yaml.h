@@ -48,4 +48,7 @@ YamlNode parse_yaml(std::string_view text, std::vector<YamlError>& errors);
 // core schema of YAML 1.2).
 std::string yaml_to_json(const YamlNode& node);
 
+// Whether it is a text there: `2024` is none, `"2024"` is one.
+bool is_yaml_text(const YamlNode& node);
+
 }  // namespace sluice::app

@@ -1,4 +1,5 @@
 """`sluice test`: policies held against a configuration, as a pipeline runs it."""
+import datetime
 import json
 import os
 import pathlib
@@ -61,6 +62,8 @@ def test_as_json_each_policy_has_its_decision(tmp_path):
     result = run(tmp_path, "policies.yaml", "--json", text=FAILS)
     report = json.loads(result.stdout)
     assert result.returncode == 1 and report["ok"] is False and report["file"] == "policies.yaml"
+    assert abs(datetime.datetime.now(datetime.timezone.utc) - datetime.datetime.fromisoformat(
+        report["at"].replace("Z", "+00:00"))) < datetime.timedelta(minutes=5)
     first, second = report["policies"]
     assert first == {"name": "serper comes first", "line": 3, "holds": True, "differences": [], "decision": first["decision"]}
     assert first["decision"]["asks"] == ["serper", "brave"] and first["decision"]["usd"] == 0.006

@@ -5,7 +5,9 @@
 #include "app/policy_decision.h"
 #include "app/policy_file.h"
 #include "app/yaml.h"
+#include "base/clock.h"
 #include "base/json.h"
+#include "base/rfc3339.h"
 
 #include <CLI/CLI.hpp>
 
@@ -69,11 +71,11 @@ void write_decision(JsonWriter& json, const PolicyDecision& decision) {
     json.end_object();
 }
 
-std::string as_json(const std::string& path, const std::vector<Outcome>& outcomes) {
+std::string as_json(const std::string& path, WallTime now, const std::vector<Outcome>& outcomes) {
     std::string out;
     JsonWriter json(out);
     const bool all_hold = std::ranges::all_of(outcomes, &Outcome::holds);
-    json.begin_object().field("ok", all_hold).field("file", path);
+    json.begin_object().field("ok", all_hold).field("file", path).field("at", rfc3339(now));
     json.key("policies").begin_array();
     for (const Outcome& outcome : outcomes) {
         json.begin_object().field("name", outcome.policy->name);
@@ -107,6 +109,7 @@ void print_outcome(const std::string& path, const Outcome& outcome, bool coloure
 
 int run_policies(const Config& config, const std::string& path, const PolicyFile& file,
                  bool wants_json, bool coloured) {
+    const WallTime now = SystemClock().wall_now();
     std::vector<Outcome> outcomes;
     for (const Policy& policy : file.policies) {
         PolicyDecision decision = decide(config, policy);
@@ -119,7 +122,7 @@ int run_policies(const Config& config, const std::string& path, const PolicyFile
     const auto held = static_cast<std::size_t>(std::ranges::count_if(outcomes, &Outcome::holds));
     const std::size_t failed = outcomes.size() - held;
     if (wants_json) {
-        print(as_json(path, outcomes));
+        print(as_json(path, now, outcomes));
     } else if (failed == 0) {
         print(count(held, "policy holds\n", "policies hold\n"));
     } else {

@@ -43,6 +43,15 @@ TEST(YamlTest, WhatIsNotQuotedMayBeANumber) {
               R"(["nan","inf",1000,1e+20,"true",null])");
 }
 
+TEST(YamlTest, WhatIsATextIsKnown) {
+    EXPECT_TRUE(is_yaml_text(read("kiln")));
+    EXPECT_TRUE(is_yaml_text(read("'2024'")));
+    EXPECT_TRUE(is_yaml_text(read("no")));
+    for (const char* other : {"2024", "0.5", "true", "~", "[a]", "{a: 1}"}) {
+        EXPECT_FALSE(is_yaml_text(read(other))) << other;
+    }
+}
+
 TEST(YamlTest, NothingButCommentsIsNothing) {
     EXPECT_EQ(read("").kind, YamlNode::Kind::kNull);
     EXPECT_EQ(read("# nothing\n\n").kind, YamlNode::Kind::kNull);
@@ -67,7 +76,11 @@ TEST(YamlTest, WhatIsAmbiguousIsRefused) {
 
 TEST(YamlTest, WhatIsNoYamlIsToldWithItsLine) {
     EXPECT_EQ(refused("a: 1\nb: [1, 2\n").line, 3u);
-    EXPECT_EQ(refused("a: 1\n\tb: 2\n").line, 2u);
+    const YamlError tab = refused("a: 1\n\tb: 2\n");
+    EXPECT_EQ(tab.line, 2u);
+    EXPECT_THAT(tab.message, HasSubstr("tab"));
+    EXPECT_EQ(refused("a:\n  b: 1\n\tc: 2\n").line, 3u);
+    EXPECT_EQ(read("a:\t1\n").members.at(0).value.text, "1") << "between a name and its value";
     EXPECT_THAT(refused("a: \xff\n").message, HasSubstr("UTF-8"));
     const YamlError control = refused(std::string_view("a: 1\nb: x\0y\n", 11));
     EXPECT_EQ(control.line, 2u);
