@@ -44,16 +44,16 @@ def test_searches_that_stall_are_cut_at_the_drain_timeout(stalled):
     connections = [Connection(gateway.address) for _ in range(20)]
     for i, connection in enumerate(connections):
         connection.send(STALLED % (b"stalled+%d&lane=deep" % i))
-    begin = time.monotonic()
+    # The process ends itself, with another code and a line, three seconds after the drain timeout by its own clock.
     assert gateway.stop() == 0
-    assert time.monotonic() - begin < 4
+    assert "the shutdown is stuck" not in gateway.output()
     for connection in connections:
         connection.close()
 
 
 def test_nobody_spends_beside_a_gateway_that_drains(stalled):
     """It writes what it spent when it ends, as figures: what another process spent meanwhile would be forgotten."""
-    gateway = Sluice(stalled, "[server]\ndrain_timeout_s = 2\n")
+    gateway = Sluice(stalled, "[server]\ndrain_timeout_s = 60\n")
     key = json.loads(gateway.command("keys", "list", "--json").stdout)["keys"][0]["id"]
     waiting = Connection(gateway.address)
     waiting.send(STALLED % b"keeps+the+first+one+busy")
@@ -68,12 +68,12 @@ def test_nobody_spends_beside_a_gateway_that_drains(stalled):
     assert gateway.process.poll() is None
     assert early.returncode == 1 and in_use in early.stderr
     assert trial.returncode == 1 and in_use in trial.stdout + trial.stderr
+    waiting.close()  # which ends the drain
     assert gateway.process.wait(TIMEOUT_S) == 0
     successor = Process(serve)
     successor.wait_for_line("listens on")
     assert call(gateway.socket_path, "POST", "/admin/cache/purge", body={}).status == 200
     assert successor.stop() == 0
-    waiting.close()
     gateway.stop()
 
 

@@ -1,4 +1,5 @@
 """Several providers at once, circuits, rates and explanations on the real binary."""
+import contextlib
 import time
 
 import pytest
@@ -8,6 +9,17 @@ from wire import Sluice
 
 def outcomes(body):
     return [(attempt["provider"], attempt["outcome"]) for attempt in body["attempts"]]
+
+
+@contextlib.contextmanager
+def waits_at_most(upstream, settings=""):
+    """A gateway whose searches may take so long that none of them took half of it unless it waited for its end."""
+    deadline_s = 18
+    gateway = Sluice(upstream, f"[lanes.fast]\ndeadline_s = {deadline_s}\n{settings}")
+    begun = time.monotonic()
+    yield gateway
+    assert time.monotonic() - begun < deadline_s / 2
+    assert gateway.stop() == 0
 
 
 def test_merge_is_one_list_with_origins(sluice, upstream):
@@ -24,15 +36,14 @@ def test_merge_is_one_list_with_origins(sluice, upstream):
     assert len(upstream.requests()) == 2
 
 
-def test_merge_does_not_wait_for_one_that_stalls(sluice, upstream):
-    upstream.control("serper", fault="stall")
-    begun = time.monotonic()
-    body = sluice.search("merged stall", strategy="merge", trace=True).json()
-    assert time.monotonic() - begun < 4
-    assert outcomes(body) == [("serper", "cancelled"), ("tavily", "success")]
-    assert body["results"]
-    keys = sluice.get("/v1/status").json()["keys"]["serper"]
-    assert keys["available"] == 2 and keys["in_flight"] == 0
+def test_merge_does_not_wait_for_one_that_stalls(upstream):
+    with waits_at_most(upstream) as gateway:
+        upstream.control("serper", fault="stall")
+        body = gateway.search("merged stall", strategy="merge", trace=True).json()
+        assert outcomes(body) == [("serper", "cancelled"), ("tavily", "success")]
+        assert body["results"]
+        keys = gateway.get("/v1/status").json()["keys"]["serper"]
+        assert keys["available"] == 2 and keys["in_flight"] == 0
 
 
 def test_merge_with_a_failure_is_degraded(sluice, upstream):
@@ -42,16 +53,11 @@ def test_merge_with_a_failure_is_degraded(sluice, upstream):
 
 
 def test_hedge_does_not_wait_for_a_slow_one(upstream):
-    gateway = Sluice(upstream, "[hedge]\ninitial_delay_s = 0.2\n")
-    try:
+    with waits_at_most(upstream, "[hedge]\ninitial_delay_s = 0.2\n") as gateway:
         upstream.control("serper", fault="stall")
-        begun = time.monotonic()
         body = gateway.search("hedged", strategy="hedge", trace=True).json()
-        assert time.monotonic() - begun < 3
         assert outcomes(body) == [("serper", "cancelled"), ("tavily", "success")]
         assert gateway.metric("sluice_web_hedges_total", event="won") == 1
-    finally:
-        assert gateway.stop() == 0
 
 
 def test_strategies_that_are_not_there_are_refused(sluice, upstream):
