@@ -3,6 +3,7 @@
 #include "access/metrics.h"
 #include "access/origin.h"
 #include "access/windows.h"
+#include "base/join.h"
 #include "base/published.h"
 #include "base/text.h"
 
@@ -36,14 +37,6 @@ constexpr Millis kRetryWhileUnknown{1'000};
 
 constexpr std::string_view kHowToSend = "send it as \"Authorization: Bearer <token>\"";
 constexpr std::string_view kHowToMake = "\"sluice tokens add\" makes one";
-
-std::string join(std::initializer_list<std::string_view> parts) {
-    std::string text;
-    for (const std::string_view part : parts) {
-        text += part;
-    }
-    return text;
-}
 
 Error refusal(Code code, std::string message) {
     return Error{code, Blame::kCaller, std::move(message), std::nullopt};

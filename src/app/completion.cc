@@ -1,5 +1,7 @@
 #include "app/completion.h"
 
+#include "base/join.h"
+
 #include <functional>
 #include <vector>
 
@@ -23,14 +25,6 @@ bool is_path(const CommandOption& option) {
 
 bool takes_value(const CommandOption& option) {
     return !option.positional && !option.value.empty();
-}
-
-std::string joined(const std::vector<std::string>& words, std::string_view separator) {
-    std::string out;
-    for (const std::string& word : words) {
-        out.append(out.empty() ? "" : separator).append(word);
-    }
-    return out;
 }
 
 std::string replaced(std::string_view text, std::string_view characters, std::string_view before) {
@@ -59,7 +53,7 @@ std::string patterns(const std::string& path, const CommandOption& option) {
     for (const std::string& name : option.names) {
         out.push_back("\"" + path + " " + name + "\"");
     }
-    return joined(out, "|");
+    return join(out, "|");
 }
 
 // The cases of bash for the value that stands after an option, and for the words of each command.
@@ -75,7 +69,7 @@ void add_bash_option(BashCases& cases, const std::string& path, const CommandOpt
     cases.values += (cases.values.empty() ? "" : "|") + pattern;
     cases.completed += "        " + pattern + ") ";
     if (!option.choices.empty()) {
-        cases.completed += "words=" + shell_quoted(joined(option.choices, " "));
+        cases.completed += "words=" + shell_quoted(join(option.choices, " "));
     } else if (is_path(option)) {
         cases.completed += "paths=1";
     } else {
@@ -102,7 +96,7 @@ void add_bash_command(BashCases& cases, const std::string& path, const CommandNo
             add_bash_option(cases, path, option);
         }
     }
-    cases.words += "            \"" + path + "\") words=" + shell_quoted(joined(words, " ")) +
+    cases.words += "            \"" + path + "\") words=" + shell_quoted(join(words, " ")) +
                    (paths ? " paths=1" : "") + " ;;\n";
 }
 
@@ -154,7 +148,7 @@ complete -F _sluice sluice
 std::string zsh_value(const CommandOption& option) {
     std::string action;
     if (!option.choices.empty()) {
-        action = "(" + joined(option.choices, " ") + ")";
+        action = "(" + join(option.choices, " ") + ")";
     } else if (is_path(option)) {
         action = option.value == "DIR" ? "_files -/" : "_files";
     } else if (option.positional) {
@@ -240,7 +234,7 @@ std::string fish_option(const CommandOption& option) {
         out += " -F";
     }
     if (!option.choices.empty()) {
-        out += " -a " + fish_quoted(joined(option.choices, " "));
+        out += " -a " + fish_quoted(join(option.choices, " "));
     }
     return out;
 }

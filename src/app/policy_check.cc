@@ -1,6 +1,7 @@
 #include "app/policy_check.h"
 
 #include "access/spending.h"
+#include "base/join.h"
 
 #include <algorithm>
 #include <string_view>
@@ -11,11 +12,7 @@ namespace sluice::app {
 namespace {
 
 std::string list(const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) {
-        text += (text.empty() ? "" : ", ") + name;
-    }
-    return text.empty() ? "nobody" : text;
+    return names.empty() ? "nobody" : join(names, ", ");
 }
 
 const PolicyOutlook* find(const PolicyDecision& decision, std::string_view provider) {

@@ -1,10 +1,9 @@
 #include "app/replica_name.h"
 
-#include "base/hash.h"
+#include "base/random_hex.h"
 #include "base/text.h"
 #include "io/files.h"
 
-#include <array>
 #include <cstddef>
 #include <string_view>
 
@@ -27,10 +26,7 @@ Result<std::string> replica_name(const std::string& data_dir, const Environment&
     const std::string path = data_dir + "/replica";
     Result<std::string> text = environment.read_file(path, kMaxFileBytes);
     if (!text.ok() && text.error().code == Code::kNotFound) {
-        std::array<std::byte, kBytes> made{};
-        random.fill(made);
-        TRY_STATUS(io::make_file_once(
-            path, to_hex({reinterpret_cast<const char*>(made.data()), made.size()}) + "\n"));
+        TRY_STATUS(io::make_file_once(path, random_hex<kBytes>(random) + "\n"));
         text = environment.read_file(path, kMaxFileBytes);
     }
     if (!text.ok()) {

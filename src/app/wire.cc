@@ -7,6 +7,7 @@
 #include "access/token_watch.h"
 #include "app/data_dir_lock.h"
 #include "app/faulty_scorer.h"
+#include "app/first_token.h"
 #include "app/key_file.h"
 #include "app/listeners.h"
 #include "app/lost_databases.h"
@@ -50,7 +51,6 @@
 #include <filesystem>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -113,7 +113,6 @@ struct Gateway::Parts {
     void build_services();
     Task<Status> load();
     Task<Status> load_keys();
-    Task<Status> make_first_token();
     Task<void> load_later();
     void follow_stores();
     void run_control();
@@ -198,8 +197,7 @@ struct Gateway::Parts {
     std::unique_ptr<surface::PagesDoor> pages_door;
     std::unique_ptr<surface::Router> router;
     std::unique_ptr<io::HttpServer> server;
-    std::mutex first_token_mutex;
-    std::optional<Secret> first_token;
+    FirstToken first_token{is_reached_from_elsewhere(config)};
     std::atomic<bool> is_loading = false;  // the start goes on when the database is there
     // While it is there the control loop runs, with or without something to do.
     std::optional<asio::executor_work_guard<asio::io_context::executor_type>> control_work;
@@ -399,19 +397,6 @@ Task<Status> Gateway::Parts::load_keys() {
     co_return Status();
 }
 
-// On an address that others reach somebody has to have a token before anybody can make one.
-Task<Status> Gateway::Parts::make_first_token() {
-    if (!is_reached_from_elsewhere(config)) {
-        co_return Status();
-    }
-    CO_TRY(auto token, co_await access::ensure_admin_token(stores.tokens()));
-    if (token) {
-        const std::lock_guard lock(first_token_mutex);
-        first_token = std::move(token);
-    }
-    co_return co_await token_watch->refresh();
-}
-
 // For who started without the database: until it is there.
 Task<void> Gateway::Parts::load_later() {
     obs::LogLimiter lines(1, kLoadLogInterval);
@@ -419,7 +404,7 @@ Task<void> Gateway::Parts::load_later() {
         co_await clock.sleep_until(clock.now() + kLoadInterval);
         Status loaded = co_await load();
         if (loaded.ok()) {
-            loaded = co_await make_first_token();
+            loaded = co_await first_token.make(stores.tokens(), *token_watch);
         }
         if (loaded.ok()) {
             break;
@@ -520,7 +505,8 @@ Status Gateway::start() {
     // Once it is certain that somebody will be there to read the token.
     TRY_STATUS(parts.server->bind());
     if (loaded.ok()) {
-        TRY_STATUS(parts.on_control(parts.make_first_token()));
+        TRY_STATUS(
+            parts.on_control(parts.first_token.make(parts.stores.tokens(), *parts.token_watch)));
     }
     asio::post(parts.control, [&parts] {
         if (parts.waits_for.empty()) {
@@ -545,8 +531,7 @@ std::vector<std::string> Gateway::addresses() const {
 }
 
 std::optional<Secret> Gateway::first_admin_token() {
-    const std::lock_guard lock(parts_->first_token_mutex);
-    return std::exchange(parts_->first_token, {});
+    return parts_->first_token.take();
 }
 
 const std::string& Gateway::waits_for() const {

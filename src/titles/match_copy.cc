@@ -1,5 +1,6 @@
 #include "titles/match_copy.h"
 
+#include "base/ascii.h"
 #include "base/result.h"
 #include "base/text.h"
 
@@ -75,11 +76,6 @@ std::string with_single_spaces(std::string_view utf8) {
             utf8.substr(static_cast<std::size_t>(start), static_cast<std::size_t>(at - start)));
     }
     return out;
-}
-
-bool is_ascii(std::string_view text) {
-    return plain_prefix(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; }) ==
-           text.size();
 }
 
 std::string ascii_match_copy(std::string_view text) {

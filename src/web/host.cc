@@ -1,5 +1,6 @@
 #include "web/host.h"
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "io/address.h"
 
@@ -52,10 +53,6 @@ bool has_labels(std::string_view host) {
 bool is_normal(std::string_view host) {
     return host.size() <= kMaxHostBytes && has_labels(host) &&
            (!ends_in_number(host) || io::Address::parse(host).has_value());
-}
-
-bool is_ascii(std::string_view text) {
-    return std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
 // The dots of other scripts (UTS 46) as the one of ASCII.

@@ -1,5 +1,6 @@
 #include "web/plain_text.h"
 
+#include "base/ascii.h"
 #include "base/text.h"
 #include "web/characters.h"
 #include "web/host.h"
@@ -130,16 +131,12 @@ bool can_be_in_url(char c) {
     return (byte > 0x20) & (byte != 0x7F) & (byte != '"') & (byte != '<') & (byte != '>');
 }
 
-bool is_ascii(char c) {
-    return static_cast<unsigned char>(c) < 0x80;
-}
-
 // What would not be seen in an address is written as it is sent.
 std::string with_all_seen(std::string_view url) {
     std::string out;
     out.reserve(url.size());
     while (!url.empty()) {
-        const std::size_t plain = plain_prefix(url, is_ascii);
+        const std::size_t plain = plain_prefix(url, [](char c) { return is_ascii(c); });
         out.append(url.substr(0, plain));
         url.remove_prefix(plain);
         if (url.empty()) {
@@ -245,7 +242,7 @@ std::optional<std::string> usable_url(std::string_view text) {
     if (!leads_to_one_host(url)) {
         return std::nullopt;
     }
-    if (plain_prefix(url, is_ascii) == url.size()) {
+    if (is_ascii(url)) {
         return std::string(url);
     }
     std::string seen = with_all_seen(url);

@@ -1,7 +1,14 @@
 #include "base/text.h"
 
+#include "base/ascii.h"
+#include "base/join.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace sluice {
 namespace {
@@ -178,6 +185,21 @@ TEST(Text, NearestFindsTypingMistakesOnly) {
     EXPECT_EQ(nearest("ab", {"ax", "ay"}), "ax");  // the first of equals
     EXPECT_EQ(nearest(std::string(200, 'a'), {std::string(200, 'a')}), std::nullopt);
     EXPECT_EQ(nearest("listen", {}), std::nullopt);
+}
+
+TEST(Text, AsciiIsKnown) {
+    EXPECT_TRUE(is_ascii(std::string_view()));
+    EXPECT_TRUE(is_ascii(std::string_view("kiln \x7f")));
+    EXPECT_FALSE(is_ascii(std::string_view("kiln temperature of the caf\xc3\xa9")));
+    EXPECT_TRUE(is_ascii('a'));
+    EXPECT_FALSE(is_ascii('\x80'));
+}
+
+TEST(Text, JoinsWithWhatIsBetween) {
+    EXPECT_EQ(join(std::vector<std::string>{}, ", "), "");
+    EXPECT_EQ(join(std::vector<std::string>{"", "a", ""}, ", "), ", a, ");
+    EXPECT_EQ(join({"a", "b"}, ", "), "a, b");
+    EXPECT_EQ(join({"a", "b"}), "ab");
 }
 
 }  // namespace
