@@ -1,6 +1,9 @@
 # Read by cpack at the time of packing, after what cmake configured.
-# Without this program cpack would leave out the libraries that the binary needs, and call that a success.
+# Without the first of these programs cpack would leave out the libraries that the binary needs, and call that a
+# success; without the second it stops, and does not name the package.
 find_program(SLUICE_SHLIBDEPS dpkg-shlibdeps)
-if(NOT SLUICE_SHLIBDEPS)
-    message(FATAL_ERROR "dpkg-shlibdeps is missing, which finds what the package depends on: apt-get install dpkg-dev")
+find_program(SLUICE_FILE file)
+if(NOT SLUICE_SHLIBDEPS OR NOT SLUICE_FILE)
+    message(FATAL_ERROR
+        "dpkg-shlibdeps or file is missing, which find what the package depends on: apt-get install dpkg-dev file")
 endif()

@@ -56,15 +56,25 @@ def package(tmp_path_factory):
     return build_package(tmp_path_factory.mktemp("package"))
 
 
-def test_no_package_without_its_dependencies(tmp_path):
-    """As on a machine that has what building needs, and no dpkg-dev."""
-    cpack = shutil.which("cpack")
-    failed = subprocess.run([cpack, "--config", BUILD / "CPackConfig.cmake", "-G", "DEB", "-B", tmp_path,
+@pytest.mark.parametrize("there", [[], ["file"], ["dpkg-shlibdeps"]])
+def test_no_package_without_its_dependencies(there, tmp_path):
+    """As on a machine that has what building needs, and neither dpkg-dev nor file, or one of them."""
+    cpack, tools, made = shutil.which("cpack"), tmp_path / "tools", tmp_path / "made"
+    tools.mkdir()
+    for name in there:
+        (tools / name).symlink_to(shutil.which(name))
+    failed = subprocess.run([cpack, "--config", BUILD / "CPackConfig.cmake", "-G", "DEB", "-B", made,
                              "-D", "CMAKE_FIND_USE_CMAKE_SYSTEM_PATH=FALSE"],
-                            capture_output=True, text=True, timeout=PATIENCE_S, env={"PATH": str(tmp_path)})
+                            capture_output=True, text=True, timeout=PATIENCE_S, env={"PATH": str(tools)})
     told = " ".join(failed.stderr.split())  # CMake breaks lines
-    assert failed.returncode != 0 and "apt-get install dpkg-dev" in told, told
-    assert not list(tmp_path.glob("*.deb"))
+    assert failed.returncode != 0 and "apt-get install dpkg-dev file" in told, told
+    assert not list(made.glob("*.deb"))
+
+
+def test_the_image_has_what_packing_needs():
+    """Of a small Debian, where neither is."""
+    built = " ".join(rest for name, rest in instructions() if name == "RUN" and "scripts/setup build" in rest)
+    assert {"dpkg-dev", "file"} <= set(built.split())
 
 
 @pytest.mark.parametrize("strip, strips", [("/usr/bin/strip", False), (shutil.which("llvm-strip-19"), True)])
