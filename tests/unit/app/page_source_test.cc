@@ -122,6 +122,7 @@ TEST_F(PageSourceTest, AFolderIsReadInOrderWithoutWhatIsHiddenOrElsewhere) {
 TEST_F(PageSourceTest, AFileThatCanNotBeLookedAtIsNamed) {
     constexpr std::size_t kLongest = PATH_MAX - 4;  // of a folder that can be opened
     int folder = ::open(dir.path().c_str(), O_RDONLY | O_DIRECTORY);
+    ASSERT_GE(folder, 0);
     std::string path = dir.path().string();
     while (path.size() < kLongest) {
         const std::size_t left = kLongest - path.size();
