@@ -141,8 +141,9 @@ Error name_archive(Error error, const std::string& folder, const std::string& ar
         }
     };
     for (const KeptFile& kept : kept_files()) {
-        const std::string name(kept.name);
-        replace(folder + "/" + name, name + " of " + archive);
+        std::string copy = folder;
+        std::string name(kept.name);
+        replace(copy.append("/").append(kept.name), name.append(" of ").append(archive));
     }
     replace(folder + "/" + std::string(kArchiveName), archive);
     replace(folder, archive);
