@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
 #include <utility>
 
 namespace sluice::titles {
@@ -91,7 +92,55 @@ Result<BudgetVerdict> spend_in_transaction(SqliteConnection& db, const Places& p
     return verdict;
 }
 
+Error failed_a_moment_ago() {
+    return Error{Code::kUnavailable, Blame::kGateway,
+                 "searches could not be counted a moment ago, so this one does not wait for that",
+                 SearchBudget::kPauseAfterFailure};
+}
+
 }  // namespace
+
+// Keeps searches from waiting one after another for a file that somebody else holds: each would
+// wait for as long as SQLite does. Thread-safe.
+class SearchBudget::Pause {
+ public:
+    // Whether a search may try the file. One that may while it is broken is the only one until
+    // ended().
+    bool begin(Instant now, bool& is_probe) {
+        const std::lock_guard lock(mutex_);
+        if (!is_broken_) {
+            return true;
+        }
+        if (now < until_ || is_probed_) {
+            return false;
+        }
+        is_probed_ = is_probe = true;
+        return true;
+    }
+
+    // For who has waited for their turn meanwhile.
+    bool is_broken() const {
+        const std::lock_guard lock(mutex_);
+        return is_broken_;
+    }
+
+    void tried(bool went_well, Instant now) {
+        const std::lock_guard lock(mutex_);
+        is_broken_ = !went_well;
+        until_ = now + kPauseAfterFailure;
+    }
+
+    void ended() {
+        const std::lock_guard lock(mutex_);
+        is_probed_ = false;
+    }
+
+ private:
+    mutable std::mutex mutex_;
+    bool is_broken_ = false;
+    bool is_probed_ = false;
+    Instant until_{};
+};
 
 std::string_view to_string(BudgetWindow window) {
     return window == BudgetWindow::kMinute ? "minute" : "hour";
@@ -112,10 +161,17 @@ io::SqliteSchema budget_schema() {
 }
 
 SearchBudget::SearchBudget(io::SqliteStore& file, const Clock& clock)
-    : file_(file), clock_(clock) {}
+    : file_(file), clock_(clock), pause_(std::make_shared<Pause>()) {}
 
 Task<Result<BudgetVerdict>> SearchBudget::spend(BudgetKind kind, std::string client,
                                                 BudgetLimits limits) {
+    bool is_probe = false;
+    if (!pause_->begin(clock_.now(), is_probe)) {
+        co_return failed_a_moment_ago();
+    }
+    // However this search ends, also before its job begins, another one may try then.
+    const auto end = [](Pause* pause) { pause->ended(); };
+    const std::unique_ptr<Pause, decltype(end)> probe(is_probe ? pause_.get() : nullptr, end);
     const WallTime now = clock_.wall_now();
     const std::int64_t now_s = seconds_since_epoch(now);
     Places places;
@@ -126,10 +182,14 @@ Task<Result<BudgetVerdict>> SearchBudget::spend(BudgetKind kind, std::string cli
         places[i] = {budget_bucket(kind, window, client), start, start + length, limits.most[i]};
     }
     const bool sweeps = is_sweep_due(now);
-    auto work = [swept_at = swept_at_, places = std::move(places), now, now_s,
-                 sweeps](SqliteConnection& db) {
+    auto work = [swept_at = swept_at_, pause = pause_, &clock = clock_, places = std::move(places),
+                 now, now_s, sweeps, is_probe](SqliteConnection& db) -> Result<BudgetVerdict> {
+        if (!is_probe && pause->is_broken()) {
+            return failed_a_moment_ago();
+        }
         Result<BudgetVerdict> verdict = spend_in_transaction(db, places, now);
-        if (sweeps) {
+        pause->tried(verdict.ok(), clock.now());
+        if (sweeps && verdict.ok()) {
             // Outside the transaction of the search, whose answer does not depend on it.
             const auto swept = db.change(kSweep, {now_s - std::chrono::seconds(kKeptFor).count()});
             if (swept.ok() && *swept == kSweptAtOnce) {

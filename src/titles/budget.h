@@ -62,16 +62,20 @@ class SearchBudget {
     // How long rows stay after their window ended. Those are deleted once a minute, a few at a
     // time.
     static constexpr std::chrono::hours kKeptFor{1};
+    // After the file failed nobody waits for it for so long; then one search at a time tries it.
+    static constexpr Millis kPauseAfterFailure{1'000};
 
     // References outlive it. `file` was opened with budget_schema().
     SearchBudget(io::SqliteStore& file, const Clock& clock);
 
     // Takes one from both windows of the client (io::bucket_of()), or from neither. An error means
     // that nothing was counted, and that nobody knows whether there was room: those of io/sqlite.h,
-    // kOverloaded, and kCancelled when the caller left before its turn.
+    // kOverloaded, kUnavailable at once while the file is paused, and kCancelled when the caller
+    // left before its turn.
     Task<Result<BudgetVerdict>> spend(BudgetKind kind, std::string client, BudgetLimits limits);
 
  private:
+    class Pause;
     bool is_sweep_due(WallTime now);
 
     io::SqliteStore& file_;
@@ -80,6 +84,7 @@ class SearchBudget {
     // Minutes since the epoch. Shared with jobs of the file, which may outlive this object.
     const std::shared_ptr<std::atomic<std::int64_t>> swept_at_ =
         std::make_shared<std::atomic<std::int64_t>>(kNever);
+    const std::shared_ptr<Pause> pause_;  // the same
 };
 
 }  // namespace sluice::titles

@@ -18,8 +18,9 @@ namespace sluice::titles {
 
 // What a store holds at most, and bounds of one page.
 inline constexpr std::size_t kMaxPages = 1'000'000;
-// Of ids and versions that are given: what every reader of JSON can count to, with room above it.
-inline constexpr std::int64_t kMaxPageNumber = 9'007'199'254'740'991;
+// Of ids and versions that are given: half of what every reader of JSON can count to, so that those
+// which follow by themselves have as much room again.
+inline constexpr std::int64_t kMaxPageNumber = 4'503'599'627'370'495;
 inline constexpr std::size_t kMaxTitleCodePoints = 200;
 inline constexpr std::size_t kMaxSlugBytes = 200;
 inline constexpr std::size_t kMaxAuthorCodePoints = 80;

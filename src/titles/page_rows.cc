@@ -115,6 +115,23 @@ Result<PageChange> change_of(const PageRecord& before, std::string_view body,
     return change;
 }
 
+ListWalk walk_of(const PageQuery& query, std::size_t total) {
+    ListWalk walk;
+    if (query.offset >= total) {
+        return walk;
+    }
+    walk.limit = std::min({query.limit, kMaxListed, total - query.offset});
+    walk.is_backward = query.offset > total / 2;
+    walk.offset = walk.is_backward ? total - query.offset - walk.limit : query.offset;
+    return walk;
+}
+
+std::size_t list_statement_number(const PageQuery& query, bool is_backward) {
+    constexpr std::size_t kOrders = 3;
+    return static_cast<std::size_t>(query.order) + (is_backward ? kOrders : 0) +
+           (query.only_candidates ? 2 * kOrders : 0);
+}
+
 std::string SlugSearch::next() const {
     return at_ == 1 ? slug_ : numbered_slug(slug_, at_);
 }

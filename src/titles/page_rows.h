@@ -6,6 +6,7 @@
 #include "titles/page.h"
 #include "titles/page_store.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -50,6 +51,33 @@ struct PageChange {
 Result<PageChange> change_of(const PageRecord& before, std::string_view body,
                              const PagePatch& patch, std::optional<std::int64_t> version,
                              WallTime now);
+
+// How a database gets at a part of a list: from whichever end is nearer, since what is passed over
+// is walked. A limit of 0: nothing is there.
+struct ListWalk {
+    bool is_backward = false;  // in the opposite order; what comes is to be turned round
+    std::size_t limit = 0;
+    std::size_t offset = 0;
+};
+ListWalk walk_of(const PageQuery& query, std::size_t total);
+
+// The statements of lists: of all pages and of candidates, in each PageOrder and its opposite.
+// `statement(only_candidates, order)` makes one.
+inline constexpr std::size_t kListStatements = 12;
+template <class Statement>
+std::array<std::string, kListStatements> list_statements(const Statement& statement,
+                                                         std::string_view by_title,
+                                                         std::string_view by_title_backward) {
+    const std::array<std::string_view, 6> orders = {
+        "updated_at DESC, id DESC", "updated_at, id",           by_title,
+        "updated_at, id",           "updated_at DESC, id DESC", by_title_backward};
+    std::array<std::string, kListStatements> all;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        all[i] = statement(i >= orders.size(), orders[i % orders.size()]);
+    }
+    return all;
+}
+std::size_t list_statement_number(const PageQuery& query, bool is_backward);
 
 // Finds a free slug in few steps, however many pages have the same title: the slug itself, else a
 // numbered one. Ask of next() whether it is taken and say so, until it is done().

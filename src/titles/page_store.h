@@ -47,6 +47,9 @@ struct ImportCount {
 
 inline constexpr std::size_t kMaxPagesAtOnce = 1'000;  // in one import()
 inline constexpr std::size_t kMaxListed = 1'000;       // in one list()
+// So many removed pages are remembered, for who reads what changed; who knows the pages from before
+// the last one that is forgotten reads all of them again.
+inline constexpr std::size_t kKeptRemovals = 10'000;
 
 // Called on any executor; each call resumes on its caller's. Errors beside those named: those of
 // the database (io/sqlite.h) and of its queue (kOverloaded).
@@ -85,7 +88,8 @@ class PageStore {
     virtual Task<Result<StoreRevision>> revision() = 0;
 
     // What changed after the revision `since`; every candidate when that is 0, or when the store as
-    // it is now never was at it. Reads neither bodies nor PIN hashes.
+    // it is now never was at it, or was so long ago that pages which were removed since are
+    // forgotten. Reads neither bodies nor PIN hashes.
     virtual Task<Result<CandidateSet>> candidates(StoreRevision since) = 0;
 };
 

@@ -16,89 +16,6 @@ using io::PostgresRows;
 using io::PostgresSession;
 using io::PostgresValues;
 
-// As the tables of titles/sqlite_page_store.cc are. Who changes something locks the revision first,
-// which makes all others that do so wait until it has committed: so revisions come into sight in
-// their order, and nobody waits for each other.
-constexpr std::array kSteps = {
-    io::PostgresMigration{R"sql(
-        CREATE TABLE sluice_page (
-            id BIGINT PRIMARY KEY,
-            title TEXT NOT NULL,
-            slug TEXT NOT NULL UNIQUE,
-            author TEXT NOT NULL,
-            lifecycle TEXT NOT NULL CHECK (lifecycle IN ('active', 'unlisted', 'archived')),
-            claimed BIGINT NOT NULL CHECK (claimed IN (0, 1)),
-            current_version BIGINT NOT NULL,
-            created_at BIGINT NOT NULL,
-            updated_at BIGINT NOT NULL,
-            changed BIGINT NOT NULL DEFAULT 0
-        );
-        CREATE INDEX sluice_page_changed ON sluice_page (changed);
-        CREATE INDEX sluice_page_newest ON sluice_page (updated_at, id);
-        CREATE INDEX sluice_page_by_title ON sluice_page (title COLLATE "C", id);
-        CREATE INDEX sluice_candidate_newest ON sluice_page (updated_at, id)
-            WHERE lifecycle = 'active' AND claimed = 0;
-        CREATE INDEX sluice_candidate_by_title ON sluice_page (title COLLATE "C", id)
-            WHERE lifecycle = 'active' AND claimed = 0;
-        CREATE TABLE sluice_page_body (
-            page BIGINT PRIMARY KEY REFERENCES sluice_page (id) ON DELETE CASCADE,
-            markdown TEXT NOT NULL
-        );
-        CREATE TABLE sluice_page_pin (
-            page BIGINT PRIMARY KEY REFERENCES sluice_page (id) ON DELETE CASCADE,
-            hash TEXT NOT NULL
-        );
-        CREATE TABLE sluice_removed_page (
-            id BIGINT PRIMARY KEY,
-            changed BIGINT NOT NULL,
-            last_version BIGINT NOT NULL
-        );
-        CREATE INDEX sluice_removed_page_changed ON sluice_removed_page (changed);
-        CREATE TABLE sluice_page_revision (
-            row BIGINT PRIMARY KEY CHECK (row = 1),
-            revision BIGINT NOT NULL,
-            pages BIGINT NOT NULL,
-            candidates BIGINT NOT NULL,
-            last_id BIGINT NOT NULL
-        );
-        INSERT INTO sluice_page_revision VALUES (1, 0, 0, 0, 0);
-        CREATE FUNCTION sluice_page_noted() RETURNS trigger LANGUAGE plpgsql AS $body$
-        DECLARE
-            more BIGINT := 0;
-            found BIGINT := 0;
-            seen BIGINT;
-        BEGIN
-            IF TG_OP <> 'INSERT' THEN
-                more := more - 1;
-                IF OLD.lifecycle = 'active' AND OLD.claimed = 0 THEN found := found - 1; END IF;
-            END IF;
-            IF TG_OP <> 'DELETE' THEN
-                more := more + 1;
-                IF NEW.lifecycle = 'active' AND NEW.claimed = 0 THEN found := found + 1; END IF;
-            END IF;
-            UPDATE sluice_page_revision SET revision = revision + 1, pages = pages + more,
-                candidates = candidates + found RETURNING revision INTO seen;
-            IF TG_OP = 'DELETE' THEN
-                INSERT INTO sluice_removed_page VALUES (OLD.id, seen, OLD.current_version)
-                    ON CONFLICT (id) DO UPDATE SET changed = excluded.changed,
-                        last_version = excluded.last_version;
-                RETURN OLD;
-            END IF;
-            NEW.changed := seen;
-            RETURN NEW;
-        END
-        $body$;
-        CREATE TRIGGER sluice_page_noted BEFORE INSERT OR UPDATE OR DELETE ON sluice_page
-            FOR EACH ROW EXECUTE FUNCTION sluice_page_noted();
-    )sql"},
-    io::kHistoryStep,
-    io::PostgresMigration{R"sql(
-        CREATE TRIGGER sluice_page_revision_noted AFTER UPDATE OF revision ON sluice_page_revision
-            FOR EACH ROW EXECUTE FUNCTION sluice_note_revision('pages');
-        UPDATE sluice_page_revision SET revision = revision + 1;
-    )sql"},
-};
-
 constexpr std::string_view kColumns =
     "id, title, slug, author, lifecycle, claimed, current_version, created_at, updated_at,"
     " CASE WHEN claimed = 1 AND EXISTS (SELECT 1 FROM sluice_page_pin"
@@ -228,8 +145,9 @@ Task<Result<PageRecord>> insert_page(PostgresSession& db, NewPage page, WallTime
     if (page.id) {
         PostgresValues before{*page.id};
         CO_TRY(const PostgresRows last,
-               co_await db.query("SELECT coalesce(max(last_version), 0) FROM sluice_removed_page"
-                                 " WHERE id = $1",
+               co_await db.query("SELECT coalesce("
+                                 "(SELECT last_version FROM sluice_removed_page WHERE id = $1),"
+                                 " (SELECT version FROM sluice_page_pruned WHERE id >= $1), 0)",
                                  std::move(before)));
         record.version = std::max(record.version, last.integer(0, 0) + 1);
     }
@@ -361,7 +279,30 @@ Task<Result<PageRecord>> patch_in_transaction(PostgresSession& db, std::int64_t 
     co_return std::move(updated.record);
 }
 
-Task<Result<bool>> remove_page(PostgresSession& db, std::int64_t id) {
+// Forgets the oldest removed pages beyond `kept`, but for what has to be known of all of them.
+Task<Status> prune(PostgresSession& db, std::size_t kept) {
+    PostgresValues skip{kept};
+    CO_TRY(const PostgresRows rows,
+           co_await db.query("SELECT changed FROM sluice_removed_page ORDER BY changed DESC"
+                             " LIMIT 1 OFFSET $1",
+                             std::move(skip)));
+    if (rows.empty()) {
+        co_return Status();
+    }
+    PostgresValues last{rows.integer(0, 0)};
+    CO_TRY_STATUS(co_await change(
+        db,
+        "UPDATE sluice_page_pruned SET revision = greatest(revision, $1::bigint),"
+        " id = greatest(id, (SELECT max(id) FROM sluice_removed_page WHERE changed <= $1)),"
+        " version = greatest(version,"
+        " (SELECT max(last_version) FROM sluice_removed_page WHERE changed <= $1))",
+        std::move(last)));
+    PostgresValues same{rows.integer(0, 0)};
+    co_return co_await change(db, "DELETE FROM sluice_removed_page WHERE changed <= $1",
+                              std::move(same));
+}
+
+Task<Result<bool>> remove_page(PostgresSession& db, std::int64_t id, std::size_t kept_removals) {
     CO_TRY_STATUS(co_await lock_revision(db));
     PostgresValues values{id};
     CO_TRY(const PostgresRows removed,
@@ -369,6 +310,7 @@ Task<Result<bool>> remove_page(PostgresSession& db, std::int64_t id) {
     if (removed.changed() == 0) {
         co_return no_such_page();
     }
+    CO_TRY_STATUS(co_await prune(db, kept_removals));
     CO_TRY_STATUS(co_await db.commit());
     co_return true;
 }
@@ -407,7 +349,7 @@ Task<Result<std::string>> read_pin(PostgresSession& db, std::int64_t id) {
     co_return hash;
 }
 
-const std::string& list_statement(const PageQuery& query) {
+const std::string& list_statement(const PageQuery& query, bool is_backward) {
     const auto statement = [](bool only_candidates, std::string_view order) {
         return select(
             std::string(only_candidates ? "WHERE lifecycle = 'active' AND claimed = 0 " : "")
@@ -415,12 +357,9 @@ const std::string& list_statement(const PageQuery& query) {
                 .append(order)
                 .append(" LIMIT $1 OFFSET $2"));
     };
-    constexpr std::array<std::string_view, 3> kOrders = {
-        "updated_at DESC, id DESC", "updated_at, id", "title COLLATE \"C\", id"};
-    static const std::array<std::string, 6> all = {
-        statement(false, kOrders[0]), statement(false, kOrders[1]), statement(false, kOrders[2]),
-        statement(true, kOrders[0]),  statement(true, kOrders[1]),  statement(true, kOrders[2])};
-    return all.at(static_cast<std::size_t>(query.order) + (query.only_candidates ? 3 : 0));
+    static const auto all =
+        list_statements(statement, "title COLLATE \"C\", id", "title COLLATE \"C\" DESC, id DESC");
+    return all.at(list_statement_number(query, is_backward));
 }
 
 Task<Result<PageList>> read_list(PostgresSession& db, PageQuery query) {
@@ -429,12 +368,20 @@ Task<Result<PageList>> read_list(PostgresSession& db, PageQuery query) {
     CO_TRY(const PostgresRows counted,
            co_await db.query("SELECT pages, candidates FROM sluice_page_revision"));
     list.total = static_cast<std::size_t>(counted.integer(0, query.only_candidates ? 1 : 0));
-    PostgresValues values{std::min(query.limit, kMaxListed), std::min(query.offset, kMaxPages)};
-    CO_TRY(const PostgresRows rows, co_await db.query(list_statement(query), std::move(values)));
+    const ListWalk walk = walk_of(query, list.total);
+    if (walk.limit == 0) {
+        co_return list;
+    }
+    PostgresValues values{walk.limit, walk.offset};
+    CO_TRY(const PostgresRows rows,
+           co_await db.query(list_statement(query, walk.is_backward), std::move(values)));
     CO_TRY_STATUS(co_await db.commit());
     for (std::size_t row = 0; row < rows.size(); ++row) {
         CO_TRY(auto record, read_record(rows, row));
         list.pages.push_back(std::move(record));
+    }
+    if (walk.is_backward) {
+        std::ranges::reverse(list.pages);
     }
     co_return list;
 }
@@ -495,8 +442,9 @@ Task<Result<CandidateSet>> read_candidates(PostgresSession& db, StoreRevision kn
     CandidateSet set;
     CO_TRY(set.revision, co_await read_revision(db));
     CO_TRY(const bool has_been, co_await io::has_been_at(db, "pages", known));
-    set.is_whole = !has_been;
-    const std::int64_t since = has_been ? known.number : 0;
+    CO_TRY(const PostgresRows pruned, co_await db.query("SELECT revision FROM sluice_page_pruned"));
+    set.is_whole = !has_been || known.number < pruned.integer(0, 0);
+    const std::int64_t since = set.is_whole ? 0 : known.number;
     std::int64_t last = 0;
     for (std::size_t got = kRowsAtOnce; got == kRowsAtOnce;) {
         PostgresValues values{since, last, kRowsAtOnce};
@@ -514,12 +462,9 @@ Task<Result<CandidateSet>> read_candidates(PostgresSession& db, StoreRevision kn
 
 }  // namespace
 
-io::PostgresSchema postgres_page_schema() {
-    return {"pages", kSteps};
-}
-
-PostgresPageStore::PostgresPageStore(io::PostgresClient& client, const Clock& clock)
-    : client_(client), clock_(clock) {}
+PostgresPageStore::PostgresPageStore(io::PostgresClient& client, const Clock& clock,
+                                     std::size_t kept_removals)
+    : client_(client), clock_(clock), kept_removals_(kept_removals) {}
 
 Task<Result<PageRecord>> PostgresPageStore::add(NewPage page) {
     CO_TRY_STATUS(validate(page));
@@ -546,7 +491,9 @@ Task<Result<PageRecord>> PostgresPageStore::patch(std::int64_t id, PagePatch pat
 }
 
 Task<Status> PostgresPageStore::remove(std::int64_t id) {
-    auto work = [id](PostgresSession& db) { return remove_page(db, id); };
+    auto work = [id, kept = kept_removals_](PostgresSession& db) {
+        return remove_page(db, id, kept);
+    };
     const Result<bool> removed = co_await client_.run(std::move(work));
     co_return removed.ok() ? Status() : Status(removed.error());
 }

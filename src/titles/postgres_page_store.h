@@ -13,8 +13,10 @@ io::PostgresSchema postgres_page_schema();
 
 class PostgresPageStore final : public PageStore {
  public:
-    // References outlive it; the database has the tables of postgres_page_schema().
-    PostgresPageStore(io::PostgresClient& client, const Clock& clock);
+    // References outlive it; the database has the tables of postgres_page_schema(). So many removed
+    // pages are remembered.
+    PostgresPageStore(io::PostgresClient& client, const Clock& clock,
+                      std::size_t kept_removals = kKeptRemovals);
 
     Task<Result<PageRecord>> add(NewPage page) override;
     Task<Result<ImportCount>> import(std::vector<NewPage> pages) override;
@@ -31,6 +33,7 @@ class PostgresPageStore final : public PageStore {
  private:
     io::PostgresClient& client_;
     const Clock& clock_;
+    const std::size_t kept_removals_;
 };
 
 }  // namespace sluice::titles

@@ -81,6 +81,16 @@ constexpr std::array kSchema = {
                 VALUES (old.id, (SELECT revision FROM page_revision), old.current_version);
         END;
     )sql"},
+    // Of removed pages that are no longer remembered: the last change, the highest id and version.
+    io::SqliteMigration{R"sql(
+        CREATE TABLE page_pruned (
+            row INTEGER PRIMARY KEY CHECK (row = 1),
+            revision INTEGER NOT NULL,
+            id INTEGER NOT NULL,
+            version INTEGER NOT NULL
+        ) STRICT;
+        INSERT INTO page_pruned VALUES (1, 0, 0, 0);
+    )sql"},
 };
 
 // Whether there is a PIN, not what it is; the ledger, whose pages nobody claimed, does not look.
@@ -186,7 +196,8 @@ Result<PageRecord> insert_page(SqliteConnection& db, const NewPage& page, WallTi
     }
     if (page.id) {
         TRY(const std::int64_t last,
-            db.integer("SELECT coalesce(max(last_version), 0) FROM removed_page WHERE id = ?1",
+            db.integer("SELECT coalesce((SELECT last_version FROM removed_page WHERE id = ?1),"
+                       " (SELECT version FROM page_pruned WHERE id >= ?1), 0)",
                        {*page.id}));
         record.version = std::max(record.version, last + 1);
     }
@@ -211,7 +222,7 @@ Result<bool> update_page(SqliteConnection& db, PageRecord& record, const PagePat
     if (patch.body) {
         TRY(body, read_text(db, kBody, record.id));
     }
-    TRY(const PageChange change, change_of(record, body, patch, version, now));
+    TRY(PageChange change, change_of(record, body, patch, version, now));
     if (change.pin_hash) {
         TRY_STATUS(write_pin(db, record.id, *change.pin_hash));
         record.has_pin = change.after.has_pin;
@@ -293,12 +304,32 @@ Result<PageRecord> patch_in_transaction(SqliteConnection& db, std::int64_t id,
     return *std::move(record);
 }
 
-Status remove_page(SqliteConnection& db, std::int64_t id) {
+// Forgets the oldest removed pages beyond `kept`, but for what has to be known of all of them.
+Status prune(SqliteConnection& db, std::size_t kept) {
+    TRY(const std::int64_t last,
+        db.integer("SELECT coalesce((SELECT changed FROM removed_page ORDER BY changed DESC"
+                   " LIMIT 1 OFFSET ?1), 0)",
+                   {kept}));
+    if (last == 0) {
+        return {};
+    }
+    TRY_STATUS(
+        db.change("UPDATE page_pruned SET revision = max(revision, ?1),"
+                  " id = max(id, (SELECT max(id) FROM removed_page WHERE changed <= ?1)),"
+                  " version = max(version,"
+                  " (SELECT max(last_version) FROM removed_page WHERE changed <= ?1))",
+                  {last}));
+    TRY_STATUS(db.change("DELETE FROM removed_page WHERE changed <= ?1", {last}));
+    return {};
+}
+
+Status remove_page(SqliteConnection& db, std::int64_t id, std::size_t kept_removals) {
     TRY(auto transaction, db.begin(SqliteTransaction::Mode::kImmediate));
     TRY(const std::int64_t removed, db.change("DELETE FROM page WHERE id = ?1", {id}));
     if (removed == 0) {
         return no_such_page();
     }
+    TRY_STATUS(prune(db, kept_removals));
     return transaction.commit();
 }
 
@@ -325,7 +356,7 @@ Result<std::string> read_pin(SqliteConnection& db, std::int64_t id) {
     return read_text(db, kPin, id);
 }
 
-const std::string& list_statement(const PageQuery& query) {
+const std::string& list_statement(const PageQuery& query, bool is_backward) {
     const auto statement = [](bool only_candidates, std::string_view order) {
         return select(
             std::string(only_candidates ? "WHERE lifecycle = 'active' AND claimed = 0 " : "")
@@ -333,12 +364,8 @@ const std::string& list_statement(const PageQuery& query) {
                 .append(order)
                 .append(" LIMIT ?1 OFFSET ?2"));
     };
-    constexpr std::array<std::string_view, 3> kOrders = {"updated_at DESC, id DESC",
-                                                         "updated_at, id", "title, id"};
-    static const std::array<std::string, 6> all = {
-        statement(false, kOrders[0]), statement(false, kOrders[1]), statement(false, kOrders[2]),
-        statement(true, kOrders[0]),  statement(true, kOrders[1]),  statement(true, kOrders[2])};
-    return all.at(static_cast<std::size_t>(query.order) + (query.only_candidates ? 3 : 0));
+    static const auto all = list_statements(statement, "title, id", "title DESC, id DESC");
+    return all.at(list_statement_number(query, is_backward));
 }
 
 Result<PageList> read_list(SqliteConnection& db, const PageQuery& query) {
@@ -348,16 +375,23 @@ Result<PageList> read_list(SqliteConnection& db, const PageQuery& query) {
                                       ? db.integer("SELECT candidates FROM page_revision")
                                       : db.integer("SELECT pages FROM page_revision"));
     list.total = static_cast<std::size_t>(total);
-    TRY(auto rows, db.query(list_statement(query), {std::min(query.limit, kMaxListed),
-                                                    std::min(query.offset, kMaxPages)}));
+    const ListWalk walk = walk_of(query, list.total);
+    if (walk.limit == 0) {
+        return list;
+    }
+    TRY(auto rows, db.query(list_statement(query, walk.is_backward), {walk.limit, walk.offset}));
     for (;;) {
         TRY(const bool row, rows.next());
         if (!row) {
-            return list;
+            break;
         }
         TRY(auto record, read_record(rows));
         list.pages.push_back(std::move(record));
     }
+    if (walk.is_backward) {
+        std::ranges::reverse(list.pages);
+    }
+    return list;
 }
 
 Result<StoreRevision> read_revision(SqliteConnection& db) {
@@ -381,7 +415,8 @@ Result<CandidateSet> read_candidates(SqliteConnection& db, std::int64_t known) {
     TRY(auto transaction, db.begin(SqliteTransaction::Mode::kDeferred));
     CandidateSet set;
     TRY(set.revision, read_revision(db));
-    set.is_whole = known == 0 || known > set.revision.number;
+    TRY(const std::int64_t pruned, db.integer("SELECT revision FROM page_pruned"));
+    set.is_whole = known == 0 || known > set.revision.number || known < pruned;
     const std::int64_t since = set.is_whole ? 0 : known;
     TRY(auto rows, db.query("SELECT id, current_version, title, slug, author, updated_at,"
                             " lifecycle = 'active' AND claimed = 0 FROM page WHERE changed > ?1",
@@ -419,8 +454,8 @@ io::SqliteSchema page_schema() {
 }
 
 SqlitePageStore::SqlitePageStore(io::SqliteStore& changes, io::SqliteStore& reads,
-                                 const Clock& clock)
-    : changes_(changes), reads_(reads), clock_(clock) {}
+                                 const Clock& clock, std::size_t kept_removals)
+    : changes_(changes), reads_(reads), clock_(clock), kept_removals_(kept_removals) {}
 
 Task<Result<PageRecord>> SqlitePageStore::add(NewPage page) {
     CO_TRY_STATUS(validate(page));
@@ -447,7 +482,9 @@ Task<Result<PageRecord>> SqlitePageStore::patch(std::int64_t id, PagePatch patch
 }
 
 Task<Status> SqlitePageStore::remove(std::int64_t id) {
-    auto work = [id](SqliteConnection& db) { return remove_page(db, id); };
+    auto work = [id, kept = kept_removals_](SqliteConnection& db) {
+        return remove_page(db, id, kept);
+    };
     co_return co_await changes_.run(std::move(work));
 }
 

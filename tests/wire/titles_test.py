@@ -237,11 +237,15 @@ def test_the_file_of_counts_is_held_by_somebody(gateway):
         answer = Client(gateway).search("migration")
         assert answer.status == 503 and answer.header("Retry-After") == "1"
         assert "Kubernetes" not in text_of(answer)
+        assert {Client(gateway).search("migration").status for _ in range(100)} == {503}
+        waited = gateway.metric("sluice_sqlite_jobs_total", database="search_budget", outcome="failed")
+        assert 1 <= waited < 60, "one a second may find out that the file is held"
     finally:
         holder.execute("ROLLBACK")
         holder.close()
     assert counts(gateway) == (1, 1)
-    assert Client(gateway).search("migration").status == 200
+    until(lambda: Client(gateway).search("migration").status == 200)
+    assert counts(gateway) == (2, 2), "what was refused meanwhile cost nothing"
 
 
 # ---- when the search is busy or broken ---------------------------------------------------------

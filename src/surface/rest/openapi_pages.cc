@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::string_view kText = R"("type":"string")";
 constexpr std::string_view kNumber = R"("type":"integer","minimum":1,"maximum":9007199254740991)";
+// Of what is given: what follows by itself has room above it.
+constexpr std::string_view kGiven = R"("type":"integer","minimum":1,"maximum":4503599627370495)";
 constexpr std::string_view kBoolean = R"("type":"boolean")";
 constexpr std::string_view kTitle = R"("type":"string","minLength":1,"maxLength":200)";
 constexpr std::string_view kSlug = R"("type":"string","maxLength":200)";
@@ -23,7 +25,7 @@ constexpr std::string_view kAuthor = R"("type":"string","maxLength":80)";
 constexpr std::string_view kLifecycle =
     R"("type":"string","enum":["active","unlisted","archived"])";
 constexpr std::string_view kPin = R"("type":["string","null"],"minLength":4,"maxLength":128)";
-static_assert(titles::kMaxPageNumber == 9'007'199'254'740'991 &&
+static_assert(titles::kMaxPageNumber == 4'503'599'627'370'495 &&
               titles::kMaxTitleCodePoints == 200 && titles::kMaxSlugBytes == 200 &&
               titles::kMaxAuthorCodePoints == 80 && titles::kMinPinBytes == 4 &&
               titles::kMaxPinBytes == 128);
@@ -55,12 +57,12 @@ constexpr Property kPageText[] = {
 constexpr auto kPage = std::span(kPageText).first<std::size(kPageText) - 1>();
 
 constexpr Property kNewPage[] = {
-    {"id", kNumber, "Left out: the next one."},
+    {"id", kGiven, "Left out: the next one."},
     {"title", kTitle, "One line."},
     {"slug", kSlug, "Left out: made of the title, with a number where that is taken."},
     {"author", kAuthor, "A label."},
     {"body", kText, kAboutBody},
-    {"current_version", kNumber, "Left out: 1."},
+    {"current_version", kGiven, "Left out: 1."},
     {"lifecycle", kLifecycle, kAboutLifecycle},
     {"claimed", kBoolean, kAboutClaimed},
     {"pin", kPin, "Of a claimed page. It is kept as a hash and never shown again."},

@@ -169,6 +169,7 @@ TEST_F(SearchBudgetTest, WhoeverHoldsTheFileTooLongStopsSearches) {
         EXPECT_EQ(refused.error().code, Code::kUnavailable);
     }
     EXPECT_EQ(count(BudgetWindow::kMinute), 1);
+    clock.advance(SearchBudget::kPauseAfterFailure);
     EXPECT_TRUE(spend(budget).ok());
 }
 
@@ -211,6 +212,63 @@ TEST_F(SearchBudgetTest, CountsSurviveARestart) {
     SearchBudget& again = open();
     EXPECT_EQ(spend(again).value().windows[0]->count, 2);
     EXPECT_FALSE(spend(again).value().passed());
+}
+
+// Somebody holds the file: one search finds that out, and nobody else waits for it.
+TEST_F(SearchBudgetTest, NobodyWaitsForAFileThatIsHeld) {
+    SearchBudget& budget = open();
+    EXPECT_TRUE(spend(budget).ok());
+    const auto waited_for = [](const std::vector<std::optional<Result<BudgetVerdict>>>& answers) {
+        return std::ranges::count_if(answers, [](const auto& answer) {
+            return !answer->ok() &&
+                   answer->error().message.find("a moment ago") == std::string::npos;
+        });
+    };
+    const auto spend_at_once = [&](std::size_t count) {
+        std::vector<std::optional<Result<BudgetVerdict>>> answers(count);
+        for (auto& answer : answers) {
+            boost::asio::co_spawn(
+                loop, store_result(budget.spend(BudgetKind::kPage, "203.0.113.7", limits), answer),
+                boost::asio::detached);
+        }
+        loop.restart();
+        loop.run();
+        return answers;
+    };
+    {
+        auto other = io::SqliteConnection::open(path, budget_schema()).value();
+        const auto held = other.begin(io::SqliteTransaction::Mode::kImmediate);
+        EXPECT_EQ(waited_for(spend_at_once(20)), 1) << "also of those that came together with it";
+        const auto refused = spend_at_once(20);
+        EXPECT_EQ(waited_for(refused), 0);
+        EXPECT_EQ(refused[0]->error().code, Code::kUnavailable);
+        EXPECT_EQ(refused[0]->error().retry_after, SearchBudget::kPauseAfterFailure);
+        clock.advance(SearchBudget::kPauseAfterFailure - 1ns);
+        EXPECT_EQ(waited_for(spend_at_once(20)), 0);
+        clock.advance(1ns);
+        EXPECT_EQ(waited_for(spend_at_once(20)), 1) << "one tries whether it is back";
+        EXPECT_EQ(waited_for(spend_at_once(20)), 0) << "and it was not";
+    }
+    clock.advance(SearchBudget::kPauseAfterFailure);
+    EXPECT_TRUE(spend(budget).ok());
+    const auto back = spend_at_once(5);
+    EXPECT_TRUE(std::ranges::all_of(back, [](const auto& answer) { return answer->ok(); }));
+    EXPECT_EQ(count(BudgetWindow::kMinute), 7);
+}
+
+// Whoever tries a file that was held may leave before that began: then the next one tries.
+TEST_F(SearchBudgetTest, AProbeThatLeavesIsFollowedByAnother) {
+    SearchBudget& budget = open();
+    {
+        auto other = io::SqliteConnection::open(path, budget_schema()).value();
+        const auto held = other.begin(io::SqliteTransaction::Mode::kImmediate);
+        EXPECT_FALSE(spend(budget).ok());
+    }
+    clock.advance(SearchBudget::kPauseAfterFailure);
+    {
+        const auto never_started = budget.spend(BudgetKind::kPage, "203.0.113.7", limits);
+    }
+    EXPECT_TRUE(spend(budget).ok());
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 //         PageStore& store();         // the store under test
 //         PageStore& second_store();  // another process's view of the same pages
 //         test::ManualClock& clock();
+//         // Both remember this many removed pages:
+//         static constexpr std::size_t kKept = 3;
 //         template <class T> Result<T> run(Task<Result<T>> task);  // to its end
 //         Status run(Task<Status> task);
 //     };
@@ -228,6 +230,75 @@ TYPED_TEST_P(PageStoreConformance, ARemovedPageStaysAwayUntilItIsAddedAgain) {
     EXPECT_TRUE(since.gone.empty());
 }
 
+// Of pages that are gone so many are remembered. Who knows the pages from before reads all again.
+TYPED_TEST_P(PageStoreConformance, RemovedPagesAreForgottenInTheEnd) {
+    constexpr std::size_t kKept = TypeParam::kKept;
+    std::vector<PageRecord> pages;
+    for (std::size_t i = 0; i <= kKept; ++i) {
+        NewPage made = this->page("Page " + std::to_string(i));
+        made.version = 5;
+        pages.push_back(this->add(std::move(made)));
+    }
+    const PageRecord stays = this->add(this->page("Stays"));
+    const StoreRevision before = this->revision();
+    this->remove(pages[0].id);
+    const StoreRevision after_one = this->revision();
+    for (std::size_t i = 1; i < kKept; ++i) {
+        this->remove(pages[i].id);
+    }
+    EXPECT_FALSE(this->candidates(before).is_whole);
+    EXPECT_EQ(this->candidates(before).gone.size(), kKept);
+    this->remove(pages[kKept].id);
+    const CandidateSet all = this->candidates(before);
+    EXPECT_TRUE(all.is_whole) << "the first one is forgotten";
+    EXPECT_TRUE(all.gone.empty());
+    ASSERT_EQ(all.candidates.size(), 1U);
+    EXPECT_EQ(all.candidates[0].id, stays.id);
+    EXPECT_FALSE(this->candidates(after_one).is_whole);
+    EXPECT_EQ(this->candidates(after_one).gone.size(), kKept);
+    EXPECT_TRUE(this->candidates().is_whole);
+
+    // Forgotten or not, no version of a page has two titles; and what never was begins at 1.
+    for (const PageRecord& page : {pages[0], pages[kKept]}) {
+        NewPage again = this->page("Another title");
+        again.id = page.id;
+        EXPECT_EQ(this->add(std::move(again)).version, page.version + 1);
+    }
+    EXPECT_EQ(this->add(this->page("New")).version, 1);
+    NewPage far = this->page("Far");
+    far.id = stays.id + 1'000;
+    EXPECT_EQ(this->add(std::move(far)).version, 1);
+}
+
+// From whichever end a part is read, it is the same part.
+TYPED_TEST_P(PageStoreConformance, EachPartOfAListIsThere) {
+    constexpr std::size_t kPages = 7;
+    for (std::size_t i = 0; i < kPages; ++i) {
+        this->add(this->page("Page " + std::to_string(i * 5 % kPages)));
+        this->backend_.clock().advance(std::chrono::milliseconds(i % 2));
+    }
+    for (const bool only_candidates : {true, false}) {
+        for (const PageOrder order : {PageOrder::kNewest, PageOrder::kOldest, PageOrder::kTitle}) {
+            PageQuery query{only_candidates, order, 0, kMaxListed};
+            const std::vector<std::string> all = this->titles_of(this->list(query));
+            ASSERT_EQ(all.size(), kPages);
+            for (query.offset = 0; query.offset <= kPages + 1; ++query.offset) {
+                for (query.limit = 1; query.limit <= kPages + 1; ++query.limit) {
+                    const std::size_t begin = std::min(query.offset, kPages);
+                    const std::size_t end = std::min(begin + query.limit, kPages);
+                    const auto at = [&](std::size_t i) {
+                        return all.begin() + static_cast<std::ptrdiff_t>(i);
+                    };
+                    ASSERT_EQ(this->titles_of(this->list(query)),
+                              std::vector<std::string>(at(begin), at(end)))
+                        << to_string(order) << " " << query.offset << " " << query.limit;
+                    ASSERT_EQ(this->list(query).total, kPages);
+                }
+            }
+        }
+    }
+}
+
 TYPED_TEST_P(PageStoreConformance, ListsInOrderAndCounts) {
     for (const char* title : {"Beta", "alpha", "Gamma"}) {
         this->add(this->page(title));
@@ -342,7 +413,8 @@ REGISTER_TYPED_TEST_SUITE_P(PageStoreConformance, KeepsEveryField,
                             RefusesWhatIsTakenOrOutOfItsLimits, PagesOfOneTitleGetNumberedSlugs,
                             TheVersionFollowsWhatReadersSee, NoVersionHasTwoTitles,
                             CandidatesAreReadSinceARevision,
-                            ARemovedPageStaysAwayUntilItIsAddedAgain, ListsInOrderAndCounts,
-                            ImportsAllOrNone, KeepsThePin);
+                            ARemovedPageStaysAwayUntilItIsAddedAgain,
+                            RemovedPagesAreForgottenInTheEnd, EachPartOfAListIsThere,
+                            ListsInOrderAndCounts, ImportsAllOrNone, KeepsThePin);
 
 }  // namespace sluice::titles

@@ -21,6 +21,8 @@ namespace {
 // Two stores on one database, each with connections of its own, as two replicas have.
 class PostgresBackend {
  public:
+    static constexpr std::size_t kKept = 3;
+
     PostgresBackend() {
         EXPECT_TRUE(db_.start().ok());
         EXPECT_TRUE(db_.migrate(postgres_page_schema()).ok());
@@ -55,8 +57,8 @@ class PostgresBackend {
     test::ManualClock clock_;
     test::PostgresFixture db_{url_};
     std::unique_ptr<io::PostgresClient> other_ = db_.make_client(url_);
-    PostgresPageStore first_{*db_.client, clock_};
-    PostgresPageStore second_{*other_, clock_};
+    PostgresPageStore first_{*db_.client, clock_, kKept};
+    PostgresPageStore second_{*other_, clock_, kKept};
 };
 
 INSTANTIATE_TYPED_TEST_SUITE_P(Postgres, PageStoreConformance, PostgresBackend);

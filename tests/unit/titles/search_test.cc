@@ -181,7 +181,7 @@ class TitleSearchTest : public testing::Test {
         "pages", io::SqliteConnection::open(dir.file("pages.db"), page_schema()).value(), metrics};
     io::SqliteStore budget_file{
         "budget", io::SqliteConnection::open(budget_path, budget_schema()).value(), metrics};
-    SqlitePageStore store{page_file, page_file, clock};
+    SqlitePageStore store{page_file, page_file, clock, 3};
     CountingPageStore pages{store};
     SearchBudget budget{budget_file, clock};
     access::TokenTable tokens;
@@ -283,6 +283,19 @@ TEST_F(TitleSearchTest, ShowsPagesAsTheyAreNow) {
     add("Deployment list of last year");
     EXPECT_EQ(ask("deployment list of last year").hits.at(0).page->title,
               "Deployment list of last year");
+}
+
+// More pages are removed than are remembered: those that are gone are found no more all the same.
+TEST_F(TitleSearchTest, WhatIsForgottenIsNotFound) {
+    std::vector<std::int64_t> pages;
+    for (int i = 0; i < 5; ++i) {
+        pages.push_back(add("Passing thing").id);
+    }
+    EXPECT_EQ(ask("passing thing").hits.size(), 5U);
+    for (const std::int64_t page : pages) {
+        EXPECT_TRUE(test::run_io(loop, store.remove(page)).ok());
+    }
+    EXPECT_EQ(titles_of(ask("passing thing")), std::vector<std::string>());
 }
 
 // The worked example D.

@@ -21,10 +21,12 @@ namespace asio = boost::asio;
 // Two stores on one file, each with connections and threads of its own, as two processes have.
 class SqliteBackend {
  public:
+    static constexpr std::size_t kKept = 3;
+
     SqliteBackend()
         : file_(dir_.file("pages.db")),
-          first_(open("changes"), open("reads"), clock_),
-          second_(open("changes2"), open("reads2"), clock_) {}
+          first_(open("changes"), open("reads"), clock_, kKept),
+          second_(open("changes2"), open("reads2"), clock_, kKept) {}
 
     PageStore& store() { return first_; }
     PageStore& second_store() { return second_; }
