@@ -81,6 +81,23 @@ void take_element(std::string_view element, Qualities& qualities) {
     }
 }
 
+// One zstd frame that holds `text` as it is; nothing for none.
+void append_raw_frame(std::string& out, std::string_view text) {
+    if (text.empty()) {
+        return;
+    }
+    append_little_endian(out, 0xFD2FB528, 4);  // magic number
+    // The content's size in four bytes, a single segment, no checksum, no dictionary.
+    out.push_back('\xa0');
+    append_little_endian(out, text.size(), 4);
+    while (!text.empty()) {
+        const std::string_view block = text.substr(0, kMaxRawBlock);
+        text.remove_prefix(block.size());
+        append_little_endian(out, block.size() << 3 | (text.empty() ? 1 : 0), 3);
+        out.append(block);
+    }
+}
+
 }  // namespace
 
 std::string_view to_string(Coding coding) {
@@ -149,21 +166,11 @@ CodedBody splice_gzip(std::string_view lead, const HttpBody& body) {
     return coded;
 }
 
-CodedBody splice_zstd(std::string_view lead, const HttpBody& body) {
+CodedBody splice_zstd(std::string_view lead, const HttpBody& body, std::string_view tail) {
     CodedBody coded;
-    if (!lead.empty()) {
-        append_little_endian(coded.before, 0xFD2FB528, 4);  // magic number
-        // The content's size in four bytes, a single segment, no checksum, no dictionary.
-        coded.before.push_back('\xa0');
-        append_little_endian(coded.before, lead.size(), 4);
-        for (std::string_view rest = lead; !rest.empty();) {
-            const std::string_view block = rest.substr(0, kMaxRawBlock);
-            rest.remove_prefix(block.size());
-            append_little_endian(coded.before, block.size() << 3 | (rest.empty() ? 1 : 0), 3);
-            coded.before.append(block);
-        }
-    }
+    append_raw_frame(coded.before, lead);
     coded.shared = body.zstd().data;
+    append_raw_frame(coded.after, tail);
     return coded;
 }
 

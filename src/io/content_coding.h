@@ -38,7 +38,8 @@ struct CodedBody {
 // `lead` followed by `body` as one gzip member: the lead as stored blocks, the memoised stream, and
 // the checksum of both, computed from their two checksums.
 CodedBody splice_gzip(std::string_view lead, const HttpBody& body);
-// As a frame of raw blocks and the memoised frame; decoders take frames one after the other.
-CodedBody splice_zstd(std::string_view lead, const HttpBody& body);
+// As a frame of raw blocks and the memoised frame, and `tail` as another one; decoders take frames
+// one after the other.
+CodedBody splice_zstd(std::string_view lead, const HttpBody& body, std::string_view tail = {});
 
 }  // namespace sluice::io

@@ -92,14 +92,15 @@ class HttpBody {
     std::unique_ptr<Encodings> encodings_;
 };
 
-// An answer. Its body is `lead` followed by `body`: the lead is what differs from request to
-// request (small), the body is what many share. Date, Content-Length, Connection, Content-Encoding,
-// X-Request-Id and traceparent are the server's to add.
+// An answer. Its body is `lead`, then `body`, then `tail`: lead and tail are what differs from
+// request to request (small), the body is what many share. Date, Content-Length, Connection,
+// Content-Encoding, X-Request-Id and traceparent are the server's to add.
 struct HttpResponse {
     int status = 200;
     std::string headers = {};  // whole lines, each "Name: value\r\n", Content-Type included
     std::string lead = {};
     std::shared_ptr<const HttpBody> body = nullptr;
+    std::string tail = {};
     bool close = false;  // close the connection afterwards
 };
 

@@ -35,7 +35,8 @@ struct HttpServerConfig {
     std::size_t max_header_bytes = 16 * 1024;  // request line and fields together
     std::size_t max_target_bytes = 8 * 1024;
     std::size_t max_body_bytes = 2 * 1024 * 1024;
-    std::size_t max_buffered_body_bytes = 64 * 1024 * 1024;  // of all connections together
+    std::size_t max_buffered_body_bytes = 64 * 1024 * 1024;   // of all connections together
+    std::size_t max_waiting_answer_bytes = 64 * 1024 * 1024;  // the same, that nobody reads
     Millis header_timeout{10'000};          // from the first byte of a head to its last
     Millis body_timeout{30'000};            // from the end of the head to the last byte of the body
     Millis idle_timeout{75'000};            // a kept-alive connection without a request

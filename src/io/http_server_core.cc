@@ -13,6 +13,9 @@ namespace {
 // As labels, in the order of their numbers.
 constexpr std::array<const char*, 5> kStatusClasses = {"1xx", "2xx", "3xx", "4xx", "5xx"};
 
+constexpr std::size_t kSmallAnswer = std::size_t{64} * 1024;  // is always given
+constexpr Millis kRoomRetry{1'000};
+
 void add_and_clear(const obs::Counter& total, std::uint64_t& count) {
     if (count > 0) {
         total.add(static_cast<double>(count));
@@ -54,7 +57,9 @@ ServerCounters::ServerCounters(obs::Metrics& metrics)
       failed_total_(metrics.counter(kHttpFailed)),
       accepted_total_(metrics.counter(kHttpAccepted)),
       accept_failed_total_(metrics.counter(kHttpAcceptFailed)),
-      turned_away_total_(metrics.counter(kHttpTurnedAway)) {}
+      turned_away_total_(metrics.counter(kHttpTurnedAway)),
+      unread_dropped_total_(metrics.counter(kHttpUnread, {"dropped"})),
+      unread_refused_total_(metrics.counter(kHttpUnread, {"refused"})) {}
 
 void ServerCounters::answered(Method method, int status, Duration took) {
     const auto status_class = static_cast<std::size_t>(std::clamp(status / 100, 1, 5) - 1);
@@ -102,6 +107,19 @@ void ServerCounters::flush() {
     add_and_clear(accepted_total_, accepted_);
     add_and_clear(accept_failed_total_, accept_failed_);
     add_and_clear(turned_away_total_, turned_away_);
+    add_and_clear(unread_dropped_total_, unread_dropped_);
+    add_and_clear(unread_refused_total_, unread_refused_);
+}
+
+std::optional<Error> ServerCore::refuse_for_room(const HttpResponse& answer) {
+    const std::size_t shared_bytes = answer.body ? answer.body->size() : 0;
+    const std::size_t bytes = answer.lead.size() + shared_bytes + answer.tail.size();
+    if (bytes <= kSmallAnswer || has_room_for_answers()) {
+        return std::nullopt;
+    }
+    counters.unread_refused();
+    return Error{Code::kOverloaded, Blame::kGateway,
+                 "too many answers wait for clients that do not read them", kRoomRetry};
 }
 
 }  // namespace sluice::io

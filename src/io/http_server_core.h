@@ -9,6 +9,7 @@
 #include "io/http_request_reader.h"
 #include "io/http_server.h"
 #include "io/response_batch.h"
+#include "io/waiting_bytes.h"
 #include "obs/log.h"
 #include "obs/metrics.h"
 
@@ -63,6 +64,8 @@ class ServerCounters {
     void accepted() { accepted_ += 1; }
     void accept_failed() { accept_failed_ += 1; }
     void turned_away() { turned_away_ += 1; }
+    void unread_dropped() { unread_dropped_ += 1; }
+    void unread_refused() { unread_refused_ += 1; }
 
     void flush();
 
@@ -80,12 +83,16 @@ class ServerCounters {
     std::uint64_t accepted_ = 0;
     std::uint64_t accept_failed_ = 0;
     std::uint64_t turned_away_ = 0;
+    std::uint64_t unread_dropped_ = 0;
+    std::uint64_t unread_refused_ = 0;
     obs::Histogram histogram_;
     obs::Counter cancelled_total_;
     obs::Counter failed_total_;
     obs::Counter accepted_total_;
     obs::Counter accept_failed_total_;
     obs::Counter turned_away_total_;
+    obs::Counter unread_dropped_total_;
+    obs::Counter unread_refused_total_;
 };
 
 // What all threads share.
@@ -96,6 +103,7 @@ struct ServerShared {
     std::atomic<std::size_t> connections{0};       // over TCP
     std::atomic<std::size_t> unix_connections{0};  // have places of their own
     std::atomic<std::size_t> body_bytes{0};        // of bodies outside of read buffers
+    WaitingBytes waiting{};                        // in answers that clients do not take
     obs::LogLimiter accept_errors;
 };
 
@@ -128,6 +136,12 @@ struct ServerCore {
     ServerCore(ServerShared& shared_by_all, boost::asio::io_context& loop,
                const HttpServerConfig& settings, std::uint64_t seed, obs::Metrics& metrics)
         : shared(shared_by_all), io(loop), config(settings), ids(seed), counters(metrics) {}
+
+    bool has_room_for_answers() const {
+        return shared.waiting.total() <= config.max_waiting_answer_bytes;
+    }
+    // Why a large answer is not given now, which is counted; nothing: it may be given.
+    std::optional<Error> refuse_for_room(const HttpResponse& answer);
 
     ServerShared& shared;
     boost::asio::io_context& io;

@@ -35,6 +35,18 @@ const obs::MetricSpec kHttpAcceptFailed{
     "sluice_http_accept_failed_total",
     "Times that a connection could not be accepted, for want of descriptors or memory; it waits.",
     {}};
+const obs::MetricSpec kHttpUnread{
+    MetricType::kCounter,
+    "sluice_http_unread_total",
+    "What became of answers because of server.max_waiting_answer_bytes: dropped (their client had "
+    "read nothing for longest and was cut off), refused (a large one, answered 503).",
+    {"outcome"}};
+const obs::MetricSpec kHttpWaitingBytes{
+    MetricType::kGauge,
+    "sluice_http_waiting_bytes",
+    "Memory that answers hold whose clients do not read, at most about "
+    "server.max_waiting_answer_bytes.",
+    {}};
 const obs::MetricSpec kHttpTurnedAway{
     MetricType::kCounter,
     "sluice_http_turned_away_total",
@@ -42,9 +54,9 @@ const obs::MetricSpec kHttpTurnedAway{
     {}};
 
 std::vector<const obs::MetricSpec*> http_server_metrics() {
-    return {&kHttpRequests,  &kHttpRequestSeconds, &kHttpRefused,
-            &kHttpCancelled, &kHttpFailed,         &kHttpConnections,
-            &kHttpAccepted,  &kHttpAcceptFailed,   &kHttpTurnedAway};
+    return {&kHttpRequests,   &kHttpRequestSeconds, &kHttpRefused,     &kHttpCancelled,
+            &kHttpFailed,     &kHttpConnections,    &kHttpAccepted,    &kHttpAcceptFailed,
+            &kHttpTurnedAway, &kHttpUnread,         &kHttpWaitingBytes};
 }
 
 }  // namespace sluice::io

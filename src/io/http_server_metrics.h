@@ -15,6 +15,8 @@ extern const obs::MetricSpec kHttpFailed;
 extern const obs::MetricSpec kHttpConnections;
 extern const obs::MetricSpec kHttpAccepted;
 extern const obs::MetricSpec kHttpAcceptFailed;
+extern const obs::MetricSpec kHttpUnread;        // sluice_http_unread_total{outcome}
+extern const obs::MetricSpec kHttpWaitingBytes;  // sluice_http_waiting_bytes
 extern const obs::MetricSpec kHttpTurnedAway;
 
 std::vector<const obs::MetricSpec*> http_server_metrics();

@@ -7,7 +7,9 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace sluice::io {
 
@@ -19,6 +21,7 @@ namespace {
 constexpr Millis kLongestSweep{250};
 constexpr Millis kShortestSweep{5};
 constexpr Millis kAcceptPause{100};  // after the process ran out of descriptors or memory
+constexpr Millis kUnread{1'000};     // who took nothing for so long may be cut off for want of room
 
 }  // namespace
 
@@ -29,7 +32,8 @@ HttpServerThread::HttpServerThread(ServerShared& shared, asio::io_context* loop,
       core_(shared, loop == nullptr ? *own_loop_ : *loop, config, seed, metrics),
       tls_(std::move(tls)),
       sweep_timer_(core_.io),
-      connections_gauge_(metrics.gauge(kHttpConnections)) {
+      connections_gauge_(metrics.gauge(kHttpConnections)),
+      waiting_gauge_(metrics.gauge(kHttpWaitingBytes)) {
     core_.now = shared.clock.now();
     core_.date.update(shared.clock.wall_now());
 }
@@ -155,7 +159,11 @@ void HttpServerThread::sweep() {
             session.sweep(core_.now);
         }
     }
+    if (!core_.has_room_for_answers()) {
+        drop_unread();
+    }
     core_.counters.flush();
+    waiting_gauge_.set(static_cast<double>(core_.shared.waiting.total()));
     connections_gauge_.set(
         static_cast<double>(core_.shared.connections.load(std::memory_order_relaxed) +
                             core_.shared.unix_connections.load(std::memory_order_relaxed)));
@@ -170,6 +178,25 @@ void HttpServerThread::sweep() {
             sweep();
         }
     });
+}
+
+// Of the clients that take nothing those first that have done so for longest, until there is room.
+void HttpServerThread::drop_unread() {
+    std::vector<std::pair<Instant, HttpSession*>> unread;
+    for (HttpSession& session : sessions_) {
+        const std::optional<Instant> since = session.unread_since();
+        if (since && core_.now - *since >= kUnread) {
+            unread.emplace_back(*since, &session);
+        }
+    }
+    std::ranges::sort(unread);
+    for (const auto& [since, session] : unread) {
+        if (core_.has_room_for_answers()) {
+            return;
+        }
+        session->cut();
+        core_.counters.unread_dropped();
+    }
 }
 
 void HttpServerThread::start_leaving() {

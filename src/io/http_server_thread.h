@@ -58,6 +58,7 @@ class HttpServerThread {
     bool has_place(bool is_tcp) const;
     void accept_failed(Listener& listener, const boost::system::error_code& ec);
     void sweep();
+    void drop_unread();
     void begin_drain();
     Millis sweep_interval() const;
 
@@ -71,6 +72,7 @@ class HttpServerThread {
     Timer sweep_timer_;
     Instant drain_until_{};
     obs::Gauge connections_gauge_;
+    obs::Gauge waiting_gauge_;
     std::promise<void> drained_;
     std::thread thread_;
 };

@@ -34,16 +34,13 @@ HttpSession::HttpSession(ServerCore& core, Socket socket, const TlsContext* tls,
       since_(core.now),
       phase_(tls != nullptr ? Phase::kHandshake : Phase::kIdle),
       places_(peer.over_unix_socket ? core.shared.unix_connections : core.shared.connections),
-      body_bytes_(core.shared.body_bytes) {
+      body_bytes_(core.shared.body_bytes),
+      held_answers_(core.shared.waiting) {
     places_.fetch_add(1, std::memory_order_relaxed);
 }
 
 HttpSession::~HttpSession() {
     places_.fetch_sub(1, std::memory_order_relaxed);
-}
-
-void HttpSession::start() {
-    step();
 }
 
 // --- The machine -------------------------------------------------------------------------------
@@ -62,10 +59,15 @@ void HttpSession::step() {
             asio::post(core_.io, [self = shared_from_this()] { self->step(); });
             break;
         case Need::kClose:
-            transport_.close();
-            workspace_.reset();
+            end();
             break;
     }
+}
+
+void HttpSession::end() {
+    transport_.close();
+    held_answers_.release();
+    workspace_.reset();
 }
 
 void HttpSession::wait(Need need) {
@@ -343,6 +345,9 @@ void HttpSession::serve() {
 
 void HttpSession::answer(HttpResponse response) {
     Workspace& w = *workspace_;
+    if (const auto error = core_.refuse_for_room(response)) {
+        response = refusal(*error, w.request.context.id);
+    }
     const RequestHead& head = w.input.head();
     const RequestContext& context = w.request.context;
     const bool client_closes = !head.keep_alive;
@@ -448,12 +453,14 @@ IoState HttpSession::flush(std::size_t& may_write) {
         may_write -= std::min(may_write, write.bytes);
         if (write.state != IoState::kOk) {
             answers.await_room();
+            held_answers_.hold(answers);
             if (phase_ != Phase::kWrite || write.bytes > 0) {
                 enter(Phase::kWrite, core_.shared.clock.now());
             }
             return write.state;
         }
     }
+    held_answers_.written(answers);
     return IoState::kOk;
 }
 
@@ -480,8 +487,7 @@ void HttpSession::finish_reply(const std::exception_ptr& error, HttpResponse res
         transport_.socket().cancel(ignored);
     }
     if (cut_ || peer_gone_) {
-        transport_.close();
-        workspace_.reset();
+        end();
         return;
     }
     if (error) {
@@ -543,11 +549,6 @@ void HttpSession::lose_client() {
 
 // --- Time --------------------------------------------------------------------------------------
 
-void HttpSession::enter(Phase phase, Instant now) {
-    phase_ = phase;
-    since_ = now;
-}
-
 Duration HttpSession::allowed(Phase phase) const {
     switch (phase) {
         case Phase::kHandshake:
@@ -588,6 +589,7 @@ void HttpSession::cut() {
         return;
     }
     cut_ = true;
+    held_answers_.release();
     if (phase_ == Phase::kBusy) {
         cancel_.emit(asio::cancellation_type::terminal);
     }

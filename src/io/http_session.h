@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "io/http_server_core.h"
 #include "io/transport.h"
+#include "io/waiting_bytes.h"
 
 #include <boost/asio/cancellation_signal.hpp>
 #include <boost/intrusive/list.hpp>
@@ -38,7 +39,7 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     HttpSession(const HttpSession&) = delete;
     HttpSession& operator=(const HttpSession&) = delete;
 
-    void start();
+    void start() { step(); }
 
     // Ends what has gone on for longer than the settings allow. Called for each session now and
     // then.
@@ -48,6 +49,11 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     void drain();
     // Closes the connection, whatever it is doing. A handler's Task is cancelled.
     void cut();
+    // Since when the client has taken nothing of an answer that waits; nothing: it takes what
+    // comes.
+    std::optional<Instant> unread_since() const {
+        return phase_ == Phase::kWrite && !cut_ ? std::optional(since_) : std::nullopt;
+    }
 
  private:
     enum class Phase : std::uint8_t { kHandshake, kIdle, kHead, kBody, kBusy, kWrite, kLinger };
@@ -55,6 +61,7 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     enum class Need : std::uint8_t { kReadable, kWritable, kReply, kTurn, kClose };
 
     void step();
+    void end();
     void wait(Need need);
     void await_input();
     std::optional<Need> prepare();
@@ -85,7 +92,10 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     void look_at_client();
     void lose_client();
 
-    void enter(Phase phase, Instant now);
+    void enter(Phase phase, Instant now) {
+        phase_ = phase;
+        since_ = now;
+    }
     Duration allowed(Phase phase) const;
 
     ServerCore& core_;
@@ -98,6 +108,7 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     Phase phase_ = Phase::kIdle;
     std::atomic<std::size_t>& places_;  // where this connection is counted
     BodyBytes body_bytes_;
+    HeldAnswers held_answers_;     // while the client takes none
     bool awaits_input_ = false;    // a wait for input is under way
     bool steps_on_input_ = false;  // the machine goes on when it ends
     bool timed_out_ = false;

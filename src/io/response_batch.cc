@@ -115,6 +115,7 @@ struct Body {
 Body plain_body(HttpResponse&& response) {
     Body body;
     body.pieces.before = std::move(response.lead);
+    body.pieces.after = std::move(response.tail);
     if (response.body) {
         body.owner = std::move(response.body);
         body.unpacked_as_written = body.owner->is_packed();
@@ -125,22 +126,26 @@ Body plain_body(HttpResponse&& response) {
     return body;
 }
 
-// Where little or nothing is shared, the memo would not help: the whole body is compressed as one.
-void join_small_shared_part(HttpResponse& response) {
-    if (response.body && response.body->size() >= ResponseBatch::kCompressFrom) {
+// Where little or nothing is shared, the memo would not help, and nothing can follow on it in gzip:
+// the whole body is compressed as one.
+void join_unless_spliced(HttpResponse& response, Coding coding) {
+    const bool can_follow = response.tail.empty() || coding == Coding::kZstd;
+    if (response.body && response.body->size() >= ResponseBatch::kCompressFrom && can_follow) {
         return;
     }
     std::string whole = std::move(response.lead);
     if (response.body) {
         whole.append(HttpBody::unpacked(response.body)->bytes());
     }
+    whole.append(response.tail);
     response.lead.clear();
+    response.tail.clear();
     response.body = std::make_shared<const HttpBody>(std::move(whole));
 }
 
 Body choose_body(HttpResponse&& response, const AnswerContext& context) {
     const std::size_t plain_size =
-        response.lead.size() + (response.body ? response.body->size() : 0);
+        response.lead.size() + (response.body ? response.body->size() : 0) + response.tail.size();
     if (plain_size == 0 || has_content_encoding(response.headers)) {
         return plain_body(std::move(response));
     }
@@ -156,10 +161,11 @@ Body choose_body(HttpResponse&& response, const AnswerContext& context) {
         body.varies = worth_it;
         return body;
     }
-    join_small_shared_part(response);
+    join_unless_spliced(response, choice.coding);
     Body body;
-    body.pieces = choice.coding == Coding::kGzip ? splice_gzip(response.lead, *response.body)
-                                                 : splice_zstd(response.lead, *response.body);
+    body.pieces = choice.coding == Coding::kGzip
+                      ? splice_gzip(response.lead, *response.body)
+                      : splice_zstd(response.lead, *response.body, response.tail);
     if (body.pieces.size() >= plain_size && !choice.identity_refused) {
         body = plain_body(std::move(response));
     } else {
@@ -310,6 +316,15 @@ void ResponseBatch::written(std::size_t bytes) {
     if (written_ == size_) {
         reset();
     }
+}
+
+std::vector<std::shared_ptr<const HttpBody>> ResponseBatch::bodies() const {
+    std::vector<std::shared_ptr<const HttpBody>> all;
+    all.reserve(pieces_.size());
+    for (const Piece& piece : pieces_) {
+        all.push_back(piece.owner);
+    }
+    return all;
 }
 
 void ResponseBatch::reset() {

@@ -77,6 +77,10 @@ class ResponseBatch {
     // `bytes` of it have been written; a batch that is written whole becomes empty.
     void written(std::size_t bytes);
 
+    // What is held for it: memory of its own, and the bodies that live elsewhere.
+    std::size_t own_bytes() const { return text_.capacity() + part_.capacity(); }
+    std::vector<std::shared_ptr<const HttpBody>> bodies() const;
+
     // Empty, and without more memory than a usual batch needs.
     void reset();
 

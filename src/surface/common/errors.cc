@@ -51,7 +51,8 @@ constexpr std::array kRows = {
              "`budgets.*` or the token's own. Answers from the cache cost nothing."},
     ErrorRow{Code::kOverloaded, 503, "No room for this request now",
              "Try again after `retry_after_ms`. The bounds are `lanes.*`, `providers.<name>.rate`, "
-             "`server.max_connections` and `server.max_buffered_body_bytes`."},
+             "`server.max_connections`, `server.max_buffered_body_bytes` and "
+             "`server.max_waiting_answer_bytes`."},
     ErrorRow{Code::kNoUsableKey, 503, "No provider has a usable key",
              "Add a key, or wait until one that rests is back; `/v1/status` counts both kinds."},
     ErrorRow{Code::kUpstreamFailed, 503, "Every provider failed",

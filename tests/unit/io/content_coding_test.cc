@@ -140,6 +140,9 @@ TEST(ContentCoding, SplicesWhatItDidNotCompress) {
             const std::string expected = lead + std::string(body->bytes());
             EXPECT_EQ(gunzip(joined(splice_gzip(lead, *body))), expected) << lead_size;
             EXPECT_EQ(unzstd(joined(splice_zstd(lead, *body))), expected) << lead_size;
+            EXPECT_EQ(unzstd(joined(splice_zstd("", *body, lead))),
+                      std::string(body->bytes()) + lead);
+            EXPECT_EQ(unzstd(joined(splice_zstd(lead, *body, "tail"))), expected + "tail");
         }
     }
 }

@@ -39,6 +39,7 @@ max_header_bytes = "5KiB"
 max_target_bytes = 600
 max_body_bytes = "7KiB"
 max_buffered_body_bytes = "65KiB"
+max_waiting_answer_bytes = "2MiB"
 header_timeout_s = 8
 body_timeout_s = 9
 idle_timeout_s = 10
@@ -56,6 +57,7 @@ tls_key_file = "k.pem"
     EXPECT_EQ(c.max_target_bytes, 600U);
     EXPECT_EQ(c.max_body_bytes, 7U * 1024);
     EXPECT_EQ(c.max_buffered_body_bytes, 65U * 1024);
+    EXPECT_EQ(c.max_waiting_answer_bytes, 2U * 1024 * 1024);
     EXPECT_EQ(c.header_timeout, 8s);
     EXPECT_EQ(c.body_timeout, 9s);
     EXPECT_EQ(c.idle_timeout, 10s);
@@ -72,6 +74,7 @@ TEST(HttpServerConfig, HasTheDocumentedDefaults) {
     EXPECT_EQ(loaded.config.listen, std::vector<std::string>{"127.0.0.1:8080"});
     EXPECT_EQ(loaded.config.max_body_bytes, 2 * 1024U * 1024);
     EXPECT_EQ(loaded.config.max_buffered_body_bytes, 64U * 1024 * 1024);
+    EXPECT_EQ(loaded.config.max_waiting_answer_bytes, 64U * 1024 * 1024);
     EXPECT_EQ(loaded.config.max_connections, 10'000U);
     EXPECT_EQ(loaded.config.header_timeout, 10s);
     EXPECT_EQ(loaded.config.drain_timeout, 15s);

@@ -77,13 +77,16 @@ TEST(ResponseBatch, SurvivesWritesOfAnyLength) {
             // Bodies that are copied and bodies that stay where they are, with leads and without.
             const std::string lead(i % 3, 'l');
             const std::size_t shared = i % 4 == 0 ? 0 : 600 * i;
-            size += batch.add(response_with(lead, shared), kContext);
+            const std::string tail(i % 5, 't');
+            io::HttpResponse response = response_with(lead, shared);
+            response.tail = tail;
+            size += batch.add(std::move(response), kContext);
             expected +=
                 "HTTP/1.1 200 OK\r\nDate: today\r\nContent-Type: text/plain\r\n"
                 "Content-Length: " +
-                std::to_string(lead.size() + shared) + "\r\n" +
-                (lead.size() + shared >= 1024 ? "Vary: Accept-Encoding\r\n" : "") +
-                "X-Request-Id: id\r\n\r\n" + lead + std::string(shared, 's');
+                std::to_string(lead.size() + shared + tail.size()) + "\r\n" +
+                (lead.size() + shared + tail.size() >= 1024 ? "Vary: Accept-Encoding\r\n" : "") +
+                "X-Request-Id: id\r\n\r\n" + lead + std::string(shared, 's') + tail;
         }
         EXPECT_EQ(size, expected.size());
         std::string out;
