@@ -16,6 +16,10 @@ namespace {
 
 using namespace sluice;
 
+std::string whole(const surface::PageHtml& page) {
+    return page.before_body + page.after_body;
+}
+
 constexpr std::string_view kSpace = " \t\r\n\f";
 
 // What a browser makes of HTML, near enough: "p", "a href", "/p" and so on in their order. `<mark>`
@@ -76,7 +80,7 @@ std::vector<std::string> pages_with(const surface::PageRenderer& renderer, const
     const surface::Notice notice{texts.title, texts.author, std::chrono::seconds{3},
                                  "/search?q=" + texts.query, texts.query};
     return {renderer.search(answer, frame), renderer.ledger(ledger, frame),
-            renderer.page(record, "", frame),
+            whole(renderer.page(record, surface::PageBody::kText, frame)),
             renderer.pin_form(texts.title, surface::PinForm::kWrong, frame),
             renderer.notice(notice, frame)};
 }

@@ -1,10 +1,13 @@
 #include "app/config.h"
 
+#include "app/data_dir.h"
+#include "app/key_file.h"
 #include "base/text.h"
 #include "web/provider.h"
 
 #include <chrono>
 #include <filesystem>
+#include <system_error>
 
 namespace sluice::app {
 
@@ -45,6 +48,28 @@ void check_files(const Config& config, const Environment& environment, ConfigRea
     check("server", "tls_certificate_file", config.server.tls_certificate_file);
     check("server", "tls_key_file", config.server.tls_key_file);
     check("upstream", "ca_file", config.upstream.ca_file);
+}
+
+// Databases that are there for something else.
+void check_budget_file(const Config& config, ConfigReader& in) {
+    if (config.titles.budget_file.empty()) {
+        return;
+    }
+    const auto whole = [](const std::string& path) {
+        std::error_code error;
+        const auto from_root = std::filesystem::absolute(path, error);
+        return std::filesystem::weakly_canonical(from_root, error);
+    };
+    const std::string& dir = config.data_dir;
+    for (const std::string& path : {pages_path(dir), tokens_path(dir), usage_path(dir),
+                                    keys_path(dir), secrets_key_path(dir)}) {
+        if (whole(config.titles.budget_file) == whole(path)) {
+            in.section("titles").fail(
+                "budget_file", "expected a file of its own, since " + path +
+                                   " is for something else; leave it out for search-budget.db in "
+                                   "data_dir");
+        }
+    }
 }
 
 std::string without_trailing_slash(const std::filesystem::path& folder) {
@@ -185,6 +210,7 @@ Config Config::read(ConfigReader& in) {
     c.secrets = SecretsConfig::read(in.section("secrets"));
     c.database = DatabaseConfig::read(in.section("database"), c.data_dir);
     c.redis = io::RedisConfig::read(in.section("redis"));
+    check_budget_file(c, in);
     if (c.data_dir.empty()) {
         in.fail("data_dir", "expected the path of a directory");
     }

@@ -6,12 +6,12 @@
 #include "access/shared_windows.h"
 #include "access/token_watch.h"
 #include "app/data_dir_lock.h"
-#include "app/faulty_scorer.h"
 #include "app/first_token.h"
 #include "app/key_file.h"
 #include "app/listeners.h"
 #include "app/lost_databases.h"
 #include "app/stores.h"
+#include "app/title_services.h"
 #include "app/version.h"
 #include "base/exception.h"
 #include "io/egress.h"
@@ -28,7 +28,6 @@
 #include "obs/metrics.h"
 #include "surface/all.h"
 #include "titles/compute_threads.h"
-#include "titles/search.h"
 #include "web/key_admin.h"
 #include "web/key_runtime_memory.h"
 #include "web/key_runtime_redis.h"
@@ -73,7 +72,8 @@ Error unusable(std::string_view setting, const Error& reason) {
         Code::kInvalidRequest, Blame::kCaller, std::string(setting) + ": " + reason.message, {}};
 }
 
-// So many PINs are hashed at once: each takes 64 MiB, and a core for about a tenth of a second.
+// So many PINs are hashed or verified at once: each takes 64 MiB, and a core for about a tenth of a
+// second.
 constexpr std::size_t kPinThreads = 2;
 
 }  // namespace
@@ -104,13 +104,12 @@ struct Gateway::Parts {
     }
 
     Status open_stores();
-    Status open_search_budget();
     Status open_redis();
     void open_keys();
     Status choose_upstreams();
     Status open_recorder();
     Status open_replay();
-    void build_services();
+    Status build_services();
     Task<Status> load();
     Task<Status> load_keys();
     Task<void> load_later();
@@ -169,8 +168,6 @@ struct Gateway::Parts {
     std::unique_ptr<access::Access> access;
     titles::ComputeThreads pin_threads{"pins", kPinThreads,
                                        titles::ComputeThreads::Priority::kUsual};
-    std::unique_ptr<io::SqliteStore> search_budget_file;
-    std::unique_ptr<titles::SearchBudget> search_budget;
     std::unique_ptr<io::RedisClient> redis;                 // null: nothing is shared
     std::unique_ptr<web::SharedAnswers> shared;             // null with it
     std::shared_ptr<web::RedisKeyRuntime> shared_keys;      // the same
@@ -192,9 +189,7 @@ struct Gateway::Parts {
     std::unique_ptr<surface::UsageDoor> usage_door;
     std::unique_ptr<surface::KeysDoor> keys_door;
     std::unique_ptr<surface::PageAdminDoor> page_admin_door;
-    std::unique_ptr<titles::TitleSearch> title_search;
-    std::unique_ptr<surface::PageSearchDoor> page_search_door;
-    std::unique_ptr<surface::PagesDoor> pages_door;
+    std::unique_ptr<TitleServices> title_services;  // null: titles.enabled is off
     std::unique_ptr<surface::Router> router;
     std::unique_ptr<io::HttpServer> server;
     FirstToken first_token{is_reached_from_elsewhere(config)};
@@ -226,22 +221,12 @@ Status Gateway::Parts::open_stores() {
     token_watch =
         std::make_unique<access::TokenWatch>(stores.tokens(), tokens, clock, log, metrics);
     TRY_STATUS(stores.open_pages(StoreUse::kMake));
-    TRY_STATUS(open_search_budget());
     if (const auto path = exposed_secrets_file(config)) {
         log.warn("secrets_key_open_to_others", {{"path", *path}, {"mend", "chmod 600"}});
     }
     if (is_writable_by_others(config.data_dir)) {
         log.warn("data_dir_writable_by_others", {{"path", config.data_dir}, {"mend", "chmod 700"}});
     }
-    return {};
-}
-
-Status Gateway::Parts::open_search_budget() {
-    TRY(auto budget,
-        io::SqliteConnection::open(search_budget_path(config), titles::budget_schema()));
-    search_budget_file =
-        std::make_unique<io::SqliteStore>("search_budget", std::move(budget), metrics);
-    search_budget = std::make_unique<titles::SearchBudget>(*search_budget_file, clock);
     return {};
 }
 
@@ -313,7 +298,7 @@ Status Gateway::Parts::open_recorder() {
     return {};
 }
 
-void Gateway::Parts::build_services() {
+Status Gateway::Parts::build_services() {
     access = std::make_unique<access::Access>(config.access, listens_on_loopback_only(config),
                                               listen_hosts(config), tokens, clock, metrics);
     if (redis) {
@@ -339,21 +324,21 @@ void Gateway::Parts::build_services() {
     usage_door = std::make_unique<surface::UsageDoor>(*budgets, *access, clock);
     page_admin_door =
         std::make_unique<surface::PageAdminDoor>(stores.pages(), pin_threads, *access);
-    titles::TitleScorer scorer = titles::score_titles;
-    if (!config.faults.title_rules.empty()) {
-        scorer = faulty_scorer(std::move(scorer), config.faults, metrics);
-    }
-    title_search = std::make_unique<titles::TitleSearch>(
-        control.get_executor(), config.titles, *access, stores.pages(), *search_budget, clock,
-        random, log, metrics, std::move(scorer));
-    page_search_door = std::make_unique<surface::PageSearchDoor>(*title_search, *access);
-    pages_door = std::make_unique<surface::PagesDoor>(*title_search, stores.pages(), *access, clock,
-                                                      random, metrics);
     std::optional<surface::TitleDoors> title_doors;
     surface::RefusalPage refusal_page;
     if (config.titles.enabled) {
-        title_doors.emplace(surface::TitleDoors{*page_search_door, *pages_door});
-        refusal_page = [&door = *pages_door](const io::HttpRequest& request, const Error& error) {
+        const TitleServices::Needs needs{control.get_executor(),
+                                         *access,
+                                         stores.pages(),
+                                         pin_threads,
+                                         clock,
+                                         random,
+                                         log,
+                                         metrics};
+        TRY(title_services, TitleServices::open(config, needs));
+        title_doors.emplace(title_services->doors());
+        refusal_page = [&door = title_doors->people](const io::HttpRequest& request,
+                                                     const Error& error) {
             return door.refusal(request, error);
         };
     }
@@ -364,6 +349,7 @@ void Gateway::Parts::build_services() {
     server = std::make_unique<io::HttpServer>(config.server, *router, clock, random, log, metrics);
     server->share_loop(control);
     server->add_unix_socket(admin_socket_path(config.data_dir));
+    return {};
 }
 
 // Everything that has to be known before a request is served. Tokens come last: with them the door
@@ -441,8 +427,8 @@ Task<void> Gateway::Parts::stop_tasks() {
     if (search) {
         co_await search->stop();
     }
-    if (title_search) {
-        co_await title_search->stop();
+    if (title_services) {
+        co_await title_services->stop();
     }
     if (redis) {
         co_await redis->stop();
@@ -485,7 +471,7 @@ Status Gateway::start() {
     TRY_STATUS(parts.open_redis());
     parts.open_keys();
     TRY_STATUS(parts.choose_upstreams());
-    parts.build_services();
+    TRY_STATUS(parts.build_services());
     parts.run_control();
     if (parts.redis) {
         // What is wrong is in the log; it is tried again for as long as the process runs.
@@ -561,7 +547,9 @@ void Gateway::reload(Config config) {
     parts_->server->reconfigure(config.server);
     parts_->access->reconfigure(config.access);
     parts_->search->reconfigure(config.web);
-    parts_->title_search->reconfigure(config.titles);
+    if (parts_->title_services) {
+        parts_->title_services->reconfigure(config.titles);
+    }
     asio::post(parts_->control,
                [parts = parts_.get(), keys = config.web.keys.runtime,
                 accounts = config.web.default_accounts(), budgets = config.budgets,

@@ -48,6 +48,10 @@ TitlesConfig TitlesConfig::read(ConfigReader in) {
     in.integer<unsigned>({"ipv6_prefix", "bits of an IPv6 address that make up one client",
                           "SEARCH_IPV6_PREFIX", false},
                          c.ipv6_prefix, 32, 128);
+    in.integer<std::int64_t>({"pin_wrong_limit_hour",
+                              "wrong PINs an hour for one page, from all clients together; then "
+                              "none is looked at until the hour is over"},
+                             c.pin_wrong_limit_hour, 1, kMostRequests);
     in.text({"budget_file",
              "where searches are counted; processes that name the same file count together; "
              "empty: search-budget.db in data_dir"},

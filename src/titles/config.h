@@ -5,6 +5,7 @@
 #include "titles/budget.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 
 namespace sluice::titles {
@@ -17,8 +18,9 @@ struct TitlesConfig {
     std::size_t cache_entries = 256;
     double score_cutoff = 60;  // 0 to 100
     std::size_t result_limit = 50;
-    unsigned ipv6_prefix = 64;     // of an address, what counts as one client
-    std::string budget_file = {};  // empty: search-budget.db in the data directory
+    unsigned ipv6_prefix = 64;                // of an address, what counts as one client
+    std::int64_t pin_wrong_limit_hour = 100;  // of one page, from all clients together
+    std::string budget_file = {};             // empty: search-budget.db in the data directory
 
     static TitlesConfig read(ConfigReader in);
 };

@@ -14,8 +14,9 @@ namespace sluice::titles {
 // Thread-safe.
 Result<std::string> hash_pin(const Secret& pin);
 
-// Whether `hash` was made of `pin`. Costs the same whatever the answer is. A hash that can't be
-// read is nobody's. Thread-safe; not for an event loop either.
-bool verify_pin(const std::string& hash, const Secret& pin);
+// Whether `hash` was made of `pin`. Costs the same whatever the answer is. A hash that is none of
+// hash_pin()'s is nobody's; kOverloaded when that could not be found out, for want of memory.
+// Thread-safe; not for an event loop either.
+Result<bool> verify_pin(const std::string& hash, const Secret& pin);
 
 }  // namespace sluice::titles

@@ -444,6 +444,27 @@ def counts_over_all_windows(gateway, window):
     return rows(budget_file(gateway)).get(bucket(window, "127.0.0.1"), 0)
 
 
+def thread_names(gateway):
+    return {task.joinpath("comm").read_text().strip()
+            for task in pathlib.Path(f"/proc/{gateway.process.pid}/task").iterdir()}
+
+
+def test_what_is_switched_off_costs_no_thread_and_no_file(tmp_path):
+    (tmp_path / "on").mkdir()
+    with Sluice(data_dir=tmp_path / "on") as gateway:
+        assert {"scoring-0", "markdown-0", "pages-0"} <= thread_names(gateway), thread_names(gateway)
+    with Sluice(data_dir=tmp_path, args=["--set", "titles.enabled=false"]) as gateway:
+        assert call(gateway.address, "GET", "/search?q=kubernetes").status == 404
+        fill(gateway)
+        assert not {name for name in thread_names(gateway)
+                    if name.startswith(("scoring", "markdown", "pages-", "db-search_budge"))}
+        assert not budget_file(gateway).exists()
+        gateway.send_signal(signal.SIGHUP)
+        gateway.wait_for_line("config_reloaded")
+        assert call(gateway.address, "GET", "/healthz").status == 200
+        assert gateway.stop() == 0, gateway.output()
+
+
 # ---- what is found ---------------------------------------------------------------------------------
 
 def test_the_forty_queries(tmp_path):

@@ -3,12 +3,12 @@
 
 #include "base/clock.h"
 #include "guard/lru.h"
+#include "io/http_message.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <string>
 
 namespace sluice::surface {
 
@@ -21,20 +21,24 @@ struct BodyKey {
     bool operator==(const BodyKey&) const = default;
 };
 
+struct BodyKeyHash {
+    std::size_t operator()(const BodyKey& key) const;
+};
+
+// With the compressed forms that clients asked for.
+using BodyHtml = std::shared_ptr<const io::HttpBody>;
+
 // Thread-safe.
 class BodyCache {
  public:
     static constexpr std::size_t kMaxBytes = std::size_t{16} * 1024 * 1024;
 
     // Null: it is not here.
-    std::shared_ptr<const std::string> find(const BodyKey& key);
-    void put(const BodyKey& key, std::shared_ptr<const std::string> html);
+    BodyHtml find(const BodyKey& key);
+    void put(const BodyKey& key, BodyHtml html);
 
  private:
-    struct Hash {
-        std::size_t operator()(const BodyKey& key) const;
-    };
-    using Map = guard::LruMap<BodyKey, std::shared_ptr<const std::string>, Hash>;
+    using Map = guard::LruMap<BodyKey, BodyHtml, BodyKeyHash>;
 
     std::mutex mutex_;
     Map map_{guard::LruLimits{.max_entries = kMaxBytes / Map::kEntryOverheadBytes,

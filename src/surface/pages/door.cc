@@ -4,7 +4,6 @@
 #include "surface/common/errors.h"
 #include "surface/common/query_string.h"
 #include "surface/common/title_answers.h"
-#include "surface/pages/markdown.h"
 #include "surface/pages/part_of_page.h"
 #include "surface/pages/responses.h"
 
@@ -46,24 +45,21 @@ bool is_form(const io::HttpRequest& request) {
                                 "application/x-www-form-urlencoded");
 }
 
-Task<std::string> render_markdown(std::string markdown) {
-    co_return markdown_to_html(markdown);
-}
-
 Error busy() {
     return Error{Code::kOverloaded, Blame::kGateway, "too much at once", Millis{1'000}};
 }
 
 }  // namespace
 
-PagesDoor::PagesDoor(titles::TitleSearch& search, titles::PageStore& pages,
-                     const access::Access& access, const Clock& clock, Random& random,
+PagesDoor::PagesDoor(titles::TitleSearch& search, titles::PageStore& pages, BodyRenderer& bodies,
+                     const access::Access& access, titles::ComputeThreads& pin_threads,
+                     std::int64_t wrong_pins_an_hour, const Clock& clock, Random& random,
                      obs::Metrics& metrics)
     : search_(search),
       pages_(pages),
+      bodies_(bodies),
       access_(access),
-      pins_(clock, random, metrics),
-      renderers_("markdown", kRenderedAtOnce) {}
+      pins_(pin_threads, wrong_pins_an_hour, clock, random, metrics) {}
 
 io::HttpReply PagesDoor::ledger(const io::HttpRequest& request) {
     const std::string sort = first_field(request.query, "sort").value_or("");
@@ -157,6 +153,7 @@ Task<io::HttpResponse> PagesDoor::open_claimed(titles::PageText page, std::optio
                                     renderer_.pin_form(record.slug, PinForm::kWrong, frame),
                                     Keeping::kNever, frame);
         case PinOutcome::kLimited:
+        case PinOutcome::kPageLimited:
             co_return refusal_response(
                 Error{Code::kRateLimited, Blame::kCaller, {}, verdict.retry_after}, renderer_,
                 std::move(frame));
@@ -185,26 +182,19 @@ io::HttpReply PagesDoor::open_page(const io::HttpRequest& request) {
     return show_page(*std::move(slug), std::move(pin), std::move(frame));
 }
 
-// A long body is made HTML elsewhere, so that nobody else's request waits for it.
 Task<io::HttpResponse> PagesDoor::rendered(titles::PageText page, Frame frame) {
     const Keeping keeping = page.record.is_claimed ? Keeping::kNever : Keeping::kChecked;
     const BodyKey key{page.record.id, page.record.version, page.record.updated_at};
-    std::shared_ptr<const std::string> body = bodies_.find(key);
-    if (!body) {
-        std::string html;
-        if (page.body.size() <= kRenderedHere) {
-            html = markdown_to_html(page.body);
-        } else {
-            const auto thread = renderers_.try_acquire();
-            if (!thread) {
-                co_return refusal_response(busy(), renderer_, std::move(frame));
-            }
-            html = co_await run_on(thread->executor(), render_markdown(std::move(page.body)));
-        }
-        body = std::make_shared<const std::string>(std::move(html));
-        bodies_.put(key, body);
+    Result<BodyHtml> body = co_await bodies_.html(key, std::move(page.body));
+    if (!body.ok()) {
+        co_return refusal_response(body.error(), renderer_, std::move(frame));
     }
-    co_return html_response(200, renderer_.page(page.record, *body, frame), keeping, frame);
+    const PageBody kind = (*body)->size() > 0 ? PageBody::kText : PageBody::kEmpty;
+    PageHtml around = renderer_.page(page.record, kind, frame);
+    io::HttpResponse response = html_response(200, std::move(around.before_body), keeping, frame);
+    response.body = *std::move(body);
+    response.tail = std::move(around.after_body);
+    co_return response;
 }
 
 io::HttpReply PagesDoor::theme(const io::HttpRequest& request) {

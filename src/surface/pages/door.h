@@ -11,7 +11,7 @@
 #include "obs/metrics.h"
 #include "surface/common/router.h"
 #include "surface/pages/assets.h"
-#include "surface/pages/body_cache.h"
+#include "surface/pages/body_renderer.h"
 #include "surface/pages/pin_gate.h"
 #include "surface/pages/render.h"
 #include "titles/compute_threads.h"
@@ -19,6 +19,7 @@
 #include "titles/search.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,12 +34,13 @@ class PagesDoor {
  public:
     static constexpr std::size_t kListed = 50;           // pages in a part of the ledger
     static constexpr std::size_t kMaxFormBytes = 1'024;  // of a form with a PIN
-    static constexpr std::size_t kRenderedAtOnce = 2;    // long bodies
-    static constexpr std::size_t kRenderedHere = 1'024;  // a body up to here is short
 
-    // References outlive it. `random` is thread-safe.
-    PagesDoor(titles::TitleSearch& search, titles::PageStore& pages, const access::Access& access,
-              const Clock& clock, Random& random, obs::Metrics& metrics);
+    // References outlive it. `random` is thread-safe. PINs are verified on `pin_threads`, and so
+    // many of a page may be wrong in an hour.
+    PagesDoor(titles::TitleSearch& search, titles::PageStore& pages, BodyRenderer& bodies,
+              const access::Access& access, titles::ComputeThreads& pin_threads,
+              std::int64_t wrong_pins_an_hour, const Clock& clock, Random& random,
+              obs::Metrics& metrics);
 
     io::HttpReply ledger(const io::HttpRequest& request);
     // 404 with a `format`: that is a protocol for programs. A search and a theme are nothing that a
@@ -67,12 +69,11 @@ class PagesDoor {
 
     titles::TitleSearch& search_;
     titles::PageStore& pages_;
+    BodyRenderer& bodies_;
     const access::Access& access_;
     Assets assets_;
     PageRenderer renderer_{assets_};
     PinGate pins_;
-    titles::ComputeThreads renderers_;
-    BodyCache bodies_;
 };
 
 // The routes of this door, which outlives them.

@@ -6,7 +6,8 @@ const obs::MetricSpec kPinTries = {
     obs::MetricType::kCounter,
     "sluice_pages_pin_tries_total",
     "PINs that were sent for a claimed page, by outcome: right, wrong, limited (too many from one "
-    "client), busy (no thread to verify it on).",
+    "client), page_limited (too many wrong ones from all of them, titles.pin_wrong_limit_hour), "
+    "busy (no thread or no memory to verify it).",
     {"outcome"},
 };
 

@@ -1,10 +1,12 @@
-// Whether a PIN opens a page: how often a client may try, and on which threads that is found out.
+// Whether a PIN opens a page: how often a client may try, how often all of them together may be
+// wrong, and on which threads that is found out.
 #pragma once
 
 #include "base/clock.h"
 #include "base/random.h"
 #include "base/secret.h"
 #include "base/task.h"
+#include "guard/slots.h"
 #include "guard/window_table.h"
 #include "obs/metrics.h"
 #include "titles/compute_threads.h"
@@ -17,12 +19,18 @@
 
 namespace sluice::surface {
 
-enum class PinOutcome : std::uint8_t { kRight, kWrong, kLimited, kBusy };
-inline constexpr std::size_t kPinOutcomes = 4;
+enum class PinOutcome : std::uint8_t {
+    kRight,
+    kWrong,
+    kLimited,      // too many tries of this client
+    kPageLimited,  // too many wrong ones of all clients
+    kBusy,         // no thread, or no memory
+};
+inline constexpr std::size_t kPinOutcomes = 5;
 
 struct PinVerdict {
     PinOutcome outcome = PinOutcome::kWrong;
-    std::chrono::seconds retry_after{};  // of kLimited and kBusy: at least 1
+    std::chrono::seconds retry_after{};  // of all but kRight and kWrong: at least 1
 };
 
 // Thread-safe; outlives its calls.
@@ -31,19 +39,32 @@ class PinGate {
     static constexpr std::int64_t kTriesPerMinute = 5;  // of one client for one page
     static constexpr std::size_t kAtOnce = 1;           // takes 64 MiB and a core
 
-    // References outlive it.
-    PinGate(const Clock& clock, Random& random, obs::Metrics& metrics);
+    // References outlive it. PINs are verified on `threads`, which others use, too. `wrong_an_hour`
+    // of a page may be wrong, whoever tries; then nobody's is looked at before the hour is over.
+    PinGate(titles::ComputeThreads& threads, std::int64_t wrong_an_hour, const Clock& clock,
+            Random& random, obs::Metrics& metrics);
 
     // `client` is io::bucket_of(); `hash` was made by titles::hash_pin(). A right PIN counts as a
-    // try as well. What it costs and says is the same for every wrong one.
+    // try of its client as well. What it costs and says is the same for every wrong one.
     Task<PinVerdict> open(std::string client, std::int64_t page, std::string hash, Secret pin);
 
  private:
+    // One that was counted in both windows.
+    struct Try {
+        std::string client_key;
+        std::string page_key;
+        WallTime at;
+    };
     PinVerdict count(PinOutcome outcome, std::chrono::seconds retry_after);
+    PinVerdict too_many(PinOutcome outcome, const guard::WindowVerdict& window, WallTime now);
+    void give_back(const Try& tried);
 
+    titles::ComputeThreads& threads_;
+    guard::Slots slots_{kAtOnce};
+    const std::int64_t wrong_an_hour_;
     const Clock& clock_;
     guard::WindowTable tries_;
-    titles::ComputeThreads threads_;
+    guard::WindowTable wrong_;
     std::array<obs::Counter, kPinOutcomes> counted_;
 };
 

@@ -1,6 +1,7 @@
 #include "surface/pages/render.h"
 
 #include "base/calendar.h"
+#include "base/result.h"
 #include "base/rfc3339.h"
 #include "base/text.h"
 #include "titles/highlight.h"
@@ -23,6 +24,8 @@ using titles::QueryVerdict;
 using titles::TitleOutcome;
 
 constexpr std::string_view kSite = "Pages";
+// Stands for a body. Nothing that comes behind it has control characters.
+constexpr std::string_view kBodyMark = "\x01";
 
 ctemplate::TemplateString view(std::string_view text) {
     return {text.data(), text.size()};
@@ -318,18 +321,25 @@ std::string PageRenderer::guidance(const titles::TitleAnswer& answer, const Fram
     return layout.expand();
 }
 
-std::string PageRenderer::page(const titles::PageRecord& page, std::string_view body_html,
-                               const Frame& frame) const {
+PageHtml PageRenderer::page(const titles::PageRecord& page, PageBody body,
+                            const Frame& frame) const {
     Layout layout(*this, frame, page.title, "page.html");
     set(layout.main, "TITLE", page.title);
     set_author(layout.main, page.author);
     set_updated(layout.main, page.updated_at);
-    if (body_html.empty()) {
+    PageHtml html;
+    if (body == PageBody::kEmpty) {
         layout.main.ShowSection("EMPTY");
-    } else {
-        set(*layout.main.AddSectionDictionary("TEXT"), "BODY", body_html);
+        html.before_body = layout.expand();
+        return html;
     }
-    return layout.expand();
+    set(*layout.main.AddSectionDictionary("TEXT"), "BODY", kBodyMark);
+    html.before_body = layout.expand();
+    const std::size_t at = html.before_body.rfind(kBodyMark);
+    SLUICE_ASSERT(at != std::string::npos);
+    html.after_body = html.before_body.substr(at + kBodyMark.size());
+    html.before_body.resize(at);
+    return html;
 }
 
 std::string PageRenderer::pin_form(std::string_view slug, PinForm state, const Frame& frame) const {

@@ -38,6 +38,15 @@ struct Notice {
     std::string query = {};                         // stays in the search form
 };
 
+// Whether anything is written on a page.
+enum class PageBody : bool { kEmpty, kText };
+
+// A page of somebody's, but for its body: that stands between.
+struct PageHtml {
+    std::string before_body;
+    std::string after_body;
+};
+
 enum class PinForm : bool { kFresh, kWrong };
 
 // Immutable; any thread. `assets` outlives it.
@@ -48,9 +57,7 @@ class PageRenderer {
     std::string ledger(const Ledger& ledger, const Frame& frame) const;
     // Of every outcome but a blank query, which has no page.
     std::string search(const titles::TitleAnswer& answer, const Frame& frame) const;
-    // `body_html` is markdown_to_html() of the page's body.
-    std::string page(const titles::PageRecord& page, std::string_view body_html,
-                     const Frame& frame) const;
+    PageHtml page(const titles::PageRecord& page, PageBody body, const Frame& frame) const;
     std::string pin_form(std::string_view slug, PinForm state, const Frame& frame) const;
     std::string notice(const Notice& notice, const Frame& frame) const;
 

@@ -195,6 +195,23 @@ TEST(ConfigTest, ASecretsKeyIsNotShown) {
 }
 
 // Every provider that the design names may stand in a route before it is built.
+// Searches are counted in a file of their own, whatever the path to it looks like.
+TEST(ConfigTest, TheFileOfCountsIsNobodyElses) {
+    FakeEnvironment environment;
+    for (const char* taken : {"d/pages.db", "./d/../d/pages.db", "d/keys.db", "d/access.db",
+                              "d/usage.db", "d/secrets.key"}) {
+        environment.files["sluice.toml"] =
+            "data_dir = \"d\"\n[titles]\nbudget_file = \"" + std::string(taken) + "\"\n";
+        const LoadedConfig loaded = load_config({}, environment);
+        ASSERT_EQ(loaded.errors.size(), 1U) << taken;
+        EXPECT_EQ(loaded.errors[0].key, "titles.budget_file");
+        EXPECT_NE(loaded.errors[0].message.find("a file of its own"), std::string::npos);
+    }
+    environment.files["sluice.toml"] =
+        "data_dir = \"d\"\n[titles]\nbudget_file = \"d/search-budget.db\"\n";
+    EXPECT_TRUE(load_config({}, environment).errors.empty());
+}
+
 TEST(ConfigTest, RoutesMayNameWhatIsNotBuilt) {
     FakeEnvironment environment;
     environment.files["sluice.toml"] =

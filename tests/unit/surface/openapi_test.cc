@@ -96,7 +96,9 @@ TEST_F(OpenapiTest, DescribesEveryRoute) {
     titles::TitleSearch titles(h.io.get_executor(), {}, h.access, shelf.store, budget, h.clock,
                                random, h.log, h.metrics);
     PageSearchDoor programs(titles, h.access);
-    PagesDoor people(titles, shelf.store, h.access, h.clock, random, h.metrics);
+    BodyRenderer bodies(h.io.get_executor(), h.clock, [](const std::exception_ptr&) {});
+    PagesDoor people(titles, shelf.store, bodies, h.access, shelf.hashing, 100, h.clock, random,
+                     h.metrics);
     std::set<std::string> for_people;  // which read HTML
     for (const Route& route : pages_routes(people)) {
         for_people.insert(route.path);

@@ -1,147 +1,9 @@
-// The pages for people over real files: who gets to see which page, what a PIN opens, what the list
-// makes of any parameters, and the same search for programs.
-#include "access/tokens.h"
-#include "base/text.h"
-#include "request.h"
-#include "support/collecting_sink.h"
-#include "support/run_io.h"
-#include "support/temp_dir.h"
-#include "surface/pages/door.h"
-#include "surface/pages/metrics.h"
-#include "surface/rest/page_search.h"
-#include "titles/sqlite_page_store.h"
-
-#include <boost/asio/co_spawn.hpp>
-#include <boost/asio/detached.hpp>
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include <chrono>
-#include <functional>
-#include <optional>
-#include <stdexcept>
-#include <string>
-#include <utility>
-#include <vector>
+// The pages for people over real files: who gets to see which page, what the list makes of any
+// parameters, and the same search for programs.
+#include "pages_door_fixture.h"
 
 namespace sluice::surface {
 namespace {
-
-using namespace std::chrono_literals;
-using io::Method;
-using testing::HasSubstr;
-
-std::vector<Route> both(PagesDoor& pages, PageSearchDoor& programs) {
-    std::vector<Route> routes = pages_routes(pages);
-    for (Route& route : page_search_routes(programs)) {
-        routes.push_back(std::move(route));
-    }
-    return routes;
-}
-
-// Of the PINs "2468", "1357" and "24 68", as crypto_pwhash_str() makes them with the least memory,
-// so that tests need not wait for each.
-constexpr const char* kHash2468 =
-    "$argon2id$v=19$m=8,t=1,p=1$GYrZtaIg8F11SHYZ0KxqCA$1nMo3ZK3FRUrl5oFNEpaFS7AFJNL+q7LPoFEFcgUdcQ";
-constexpr const char* kHash1357 =
-    "$argon2id$v=19$m=8,t=1,p=1$92ljJPn4VtlDbgzHGA/XeA$kkLLsgqOUx50ziz6fa29Yh0+rAOCPcPLCzimX3IffNQ";
-constexpr const char* kHash24Space68 =
-    "$argon2id$v=19$m=8,t=1,p=1$LoJbyXkW1CYFbz9WYt+DtQ$tSWwL3Fmen7aqILo2/8Boy7yo5E+o0LVGt3YbHPX2P0";
-
-class PagesDoorTest : public testing::Test {
- protected:
-    ~PagesDoorTest() override {
-        boost::asio::co_spawn(loop, search.stop(), boost::asio::detached);
-        loop.restart();
-        loop.run();
-    }
-
-    titles::PageRecord add(std::string title, std::string body = {}) {
-        titles::NewPage page;
-        page.title = std::move(title);
-        page.body = std::move(body);
-        page.author = "Ada";
-        return test::run_io(loop, store.add(std::move(page))).value();
-    }
-    void patch(std::int64_t id, titles::PagePatch patch) {
-        EXPECT_TRUE(test::run_io(loop, store.patch(id, std::move(patch))).ok());
-    }
-    void claim(std::int64_t id, std::string pin_hash) {
-        titles::PagePatch change;
-        change.is_claimed = true;
-        change.pin_hash = std::move(pin_hash);
-        patch(id, std::move(change));
-    }
-    io::HttpResponse ask(const TestRequest& request) {
-        io::HttpReply reply = router.handle(request.get());
-        if (auto* ready = std::get_if<io::HttpResponse>(&reply)) {
-            return std::move(*ready);
-        }
-        return test::run_io(loop, std::get<Task<io::HttpResponse>>(std::move(reply)));
-    }
-    io::HttpResponse get(const std::string& target) {
-        return ask(TestRequest(Method::kGet, target, clock.now()));
-    }
-    io::HttpResponse send_pin(const std::string& path, const std::string& form,
-                              const std::string& client = "203.0.113.7") {
-        TestRequest request(Method::kPost, path, clock.now());
-        request.header("Content-Type", "application/x-www-form-urlencoded").body(form);
-        request.from(client);
-        return ask(request);
-    }
-    double pin_tries(const char* outcome) { return metrics.counter(kPinTries, {outcome}).value(); }
-    static std::size_t rows_of(const io::HttpResponse& response) {
-        std::size_t rows = 0;
-        for (auto at = response.lead.find("<tr><td>"); at != std::string::npos;
-             at = response.lead.find("<tr><td>", at + 1)) {
-            rows += 1;
-        }
-        return rows;
-    }
-
-    test::TempDir dir;
-    test::ManualClock clock;
-    SeededRandom random{7};
-    test::CollectingSink sink;
-    obs::Log log{clock, sink, obs::Level::kInfo};
-    obs::Metrics metrics;
-    boost::asio::io_context loop{1};
-    io::SqliteStore page_file{
-        "pages", io::SqliteConnection::open(dir.file("pages.db"), titles::page_schema()).value(),
-        metrics};
-    io::SqliteStore budget_file{
-        "budget",
-        io::SqliteConnection::open(dir.file("budget.db"), titles::budget_schema()).value(),
-        metrics};
-    titles::SqlitePageStore store{page_file, page_file, clock};
-    titles::SearchBudget budget{budget_file, clock};
-    access::TokenTable tokens;
-    access::Access access{access::AccessConfig(), true, {"127.0.0.1"}, tokens, clock, metrics};
-    std::function<void()> before_scoring;
-    titles::TitleSearch search{
-        loop.get_executor(),
-        titles::TitlesConfig(),
-        access,
-        store,
-        budget,
-        clock,
-        random,
-        log,
-        metrics,
-        [this](const titles::Corpus& corpus, const QueryText& match,
-               const titles::ScoreLimits& limits, const std::stop_token& stop) {
-            if (before_scoring) {
-                before_scoring();
-            }
-            return titles::score_titles(corpus, match, limits, stop);
-        }};
-    PagesDoor door{search, store, access, clock, random, metrics};
-    PageSearchDoor programs{search, access};
-    Router router{both(door, programs), access,
-                  [this](const io::HttpRequest& request, const Error& error) {
-                      return door.refusal(request, error);
-                  }};
-};
 
 TEST_F(PagesDoorTest, TheListShowsWhatIsActiveAndUnclaimed) {
     add("Shown");
@@ -221,14 +83,46 @@ TEST_F(PagesDoorTest, APageIsShownAsItsLifecycleSays) {
 
 // A long body is made HTML on another thread, with the same end.
 TEST_F(PagesDoorTest, ALongBodyIsShownWhole) {
-    std::string body;
-    while (body.size() < 3 * PagesDoor::kRenderedHere) {
-        body += "A *paragraph* of some length that is repeated.\n\n";
-    }
-    const titles::PageRecord page = add("Long", body + "The end.");
+    const titles::PageRecord page = add("Long", long_body("The end."));
     const io::HttpResponse shown = get("/p/" + page.slug);
     EXPECT_EQ(shown.status, 200);
     EXPECT_THAT(shown.lead, HasSubstr("<p>The end.</p>"));
+}
+
+// Many readers of one page: one of them has its body rendered, and all are given the same bytes.
+TEST_F(PagesDoorTest, ABodyIsRenderedOnceForAllWhoAskForIt) {
+    const std::string path = "/p/" + add("Long", long_body("The end.")).slug;
+    const std::vector<io::HttpResponse> answers = get_at_once(std::vector<std::string>(60, path));
+    for (const io::HttpResponse& answer : answers) {
+        EXPECT_EQ(answer.status, 200);
+        ASSERT_EQ(answer.body, answers[0].body) << "no copy of its own";
+    }
+    EXPECT_THAT(std::string(answers[0].body->bytes()), HasSubstr("<p>The end.</p>"));
+    EXPECT_TRUE(answers[0].lead.ends_with("<div class=\"prose\" dir=\"auto\">\n"));
+    EXPECT_TRUE(answers[0].tail.ends_with("</html>\n")) << answers[0].tail;
+    EXPECT_EQ(answers[0].lead.find('\x01'), std::string::npos);
+}
+
+// Different ones wait for a thread, a bounded number of them.
+TEST_F(PagesDoorTest, DifferentBodiesWaitForAThread) {
+    constexpr std::size_t kServed = BodyRenderer::kAtOnce + BodyRenderer::kMaxQueued;
+    std::vector<std::string> paths;
+    for (std::size_t i = 0; i < kServed + 6; ++i) {
+        paths.push_back("/p/" + add("Long " + std::to_string(i), long_body("The end.")).slug);
+    }
+    std::size_t served = 0;
+    for (const io::HttpResponse& answer : get_at_once(paths)) {
+        served += answer.status == 200 ? 1 : 0;
+        if (answer.status != 200) {
+            EXPECT_EQ(answer.status, 503);
+            EXPECT_TRUE(has_header(answer, "Retry-After: 1"));
+        }
+    }
+    EXPECT_GE(served, kServed);
+    EXPECT_LT(served, paths.size());
+    for (const io::HttpResponse& answer : get_at_once(paths)) {
+        EXPECT_EQ(answer.status, 200) << "those that are rendered wait for nothing";
+    }
 }
 
 // What was made of a body is kept for as long as the body is the same.
@@ -239,85 +133,6 @@ TEST_F(PagesDoorTest, ABodyThatChangedIsShownAnew) {
     change.body = "The *second* text.";
     patch(page.id, change);
     EXPECT_THAT(get("/p/" + page.slug).lead, HasSubstr("<em>second</em>"));
-}
-
-TEST_F(PagesDoorTest, APinOpensItsPage) {
-    const titles::PageRecord page = add("Secret plans", "Plan *one*.");
-    claim(page.id, kHash24Space68);
-    const std::string path = "/p/" + page.slug;
-    const io::HttpResponse asked = get(path);
-    EXPECT_EQ(asked.status, 200);
-    EXPECT_THAT(asked.lead, HasSubstr("<form class=\"pin\" method=\"post\" action=\"" + path));
-    EXPECT_TRUE(has_header(asked, "Cache-Control: private, no-store"));
-    EXPECT_TRUE(has_header(asked, "X-Robots-Tag: noindex"));
-
-    const io::HttpResponse wrong = send_pin(path, "pin=1111");
-    EXPECT_EQ(wrong.status, 403);
-    EXPECT_THAT(wrong.lead, HasSubstr("That is not the PIN."));
-    EXPECT_EQ(send_pin(path, "").lead, wrong.lead) << "each wrong PIN has the same answer";
-    for (const std::string& kept : {asked.lead, wrong.lead}) {
-        EXPECT_EQ(kept.find("Plan"), std::string::npos);
-        EXPECT_EQ(kept.find("Secret"), std::string::npos);
-    }
-
-    const io::HttpResponse right = send_pin(path, "pin=24+68");
-    EXPECT_EQ(right.status, 200);
-    EXPECT_THAT(right.lead, HasSubstr("Plan <em>one</em>."));
-    EXPECT_TRUE(has_header(right, "Cache-Control: private, no-store"));
-    EXPECT_EQ(right.headers.find("Set-Cookie"), std::string::npos);
-    EXPECT_EQ(get(path).status, 200);
-    EXPECT_EQ(get(path).lead, asked.lead) << "nothing is remembered";
-    EXPECT_EQ(pin_tries("right"), 1);
-    EXPECT_EQ(pin_tries("wrong"), 2);
-}
-
-// Five tries a minute for a client and a page, whether right or wrong; then not even the right one.
-TEST_F(PagesDoorTest, APinCanBeTriedSoOften) {
-    const titles::PageRecord page = add("Secret plans", "Plan *one*.");
-    const titles::PageRecord other = add("Other plans");
-    claim(page.id, kHash2468);
-    claim(other.id, kHash1357);
-    const std::string path = "/p/" + page.slug;
-    for (int i = 0; i < PinGate::kTriesPerMinute; ++i) {
-        EXPECT_EQ(send_pin(path, "pin=0000").status, 403);
-    }
-    const io::HttpResponse limited = send_pin(path, "pin=2468");
-    EXPECT_EQ(limited.status, 429);
-    EXPECT_NE(limited.headers.find("Retry-After: "), std::string::npos);
-    EXPECT_EQ(limited.lead.find("Plan"), std::string::npos);
-    EXPECT_EQ(send_pin(path, "pin=2468", "203.0.113.8").status, 200);
-    EXPECT_EQ(send_pin("/p/" + other.slug, "pin=1357").status, 200);
-    clock.advance(60s);
-    EXPECT_EQ(send_pin(path, "pin=2468").status, 200);
-    EXPECT_EQ(pin_tries("limited"), 1);
-}
-
-TEST_F(PagesDoorTest, WhatIsNoPinFormIsRefused) {
-    const titles::PageRecord page = add("Secret plans");
-    claim(page.id, kHash2468);
-    const std::string path = "/p/" + page.slug;
-    TestRequest json(Method::kPost, path, clock.now());
-    json.header("Content-Type", "application/json").body("{}");
-    EXPECT_EQ(ask(json).status, 415);
-    EXPECT_EQ(send_pin(path, "pin=" + std::string(PagesDoor::kMaxFormBytes, '1')).status, 413);
-    EXPECT_EQ(send_pin("/p/never", "pin=2468").status, 404);
-    const titles::PageRecord open = add("Open", "Read *me*.");
-    EXPECT_THAT(send_pin("/p/" + open.slug, "pin=2468").lead, HasSubstr("Read <em>me</em>."));
-    // A form may be announced before it is sent; nobody needs a token for that.
-    TestRequest held(Method::kPost, path, clock.now());
-    held.header("Content-Type", "application/x-www-form-urlencoded");
-    EXPECT_FALSE(router.refuse_head(held.get()));
-}
-
-TEST_F(PagesDoorTest, APageThatIsClaimedWithoutAPinIsShownToNobody) {
-    const titles::PageRecord page = add("Secret plans", "Plan *one*.");
-    claim(page.id, "");
-    for (const io::HttpResponse& answer :
-         {get("/p/" + page.slug), send_pin("/p/" + page.slug, "pin=")}) {
-        EXPECT_EQ(answer.status, 404);
-        EXPECT_THAT(answer.lead, HasSubstr("This page is claimed"));
-        EXPECT_EQ(answer.lead.find("Plan"), std::string::npos) << answer.lead;
-    }
 }
 
 TEST_F(PagesDoorTest, ASearchIsShownOrGoesToTheList) {

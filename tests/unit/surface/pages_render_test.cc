@@ -30,6 +30,10 @@ std::size_t count_of(std::string_view text, std::string_view part) {
     return count;
 }
 
+std::string whole(const PageHtml& page) {
+    return page.before_body + page.after_body;
+}
+
 // A search with its pages, put together by hand.
 struct Answered {
     titles::TitleAnswer answer;
@@ -205,8 +209,10 @@ TEST_F(PagesRenderTest, HostileTextStaysText) {
         frame.here = "/search?q=" + text;
         const Notice notice{text, text, 3s, "/search?q=" + text, text};
         const std::string pages[] = {
-            renderer.search(found.answer, frame), renderer.ledger(ledger, frame),
-            renderer.page(record, "", frame),     renderer.pin_form(text, PinForm::kWrong, frame),
+            renderer.search(found.answer, frame),
+            renderer.ledger(ledger, frame),
+            whole(renderer.page(record, PageBody::kText, frame)),
+            renderer.pin_form(text, PinForm::kWrong, frame),
             renderer.notice(notice, frame),
         };
         for (const std::string& page : pages) {
@@ -248,18 +254,20 @@ TEST_F(PagesRenderTest, DirectionsOfWritingStayWhereTheyAre) {
     ledger.list.total = 1;
     const std::string results = page_of(found.answer);
     EXPECT_EQ(count_of(results, "<h1>Results for “<bdi>" + turned + "</bdi>”</h1>"), 1U) << results;
-    for (const std::string& page :
-         {results, renderer.ledger(ledger, {}), renderer.page(record, "<p>x</p>", {})}) {
+    for (const std::string& page : {results, renderer.ledger(ledger, {}),
+                                    whole(renderer.page(record, PageBody::kText, {}))}) {
         EXPECT_EQ(count_of(page, "y <bdi>" + turned + "</bdi>"), 1U) << page;
         EXPECT_EQ(count_of(page, " dir=\"auto\">"), page.find("<article>") == page.npos ? 1U : 2U)
             << page;
         const std::string window = page.substr(page.find("<title>"), page.find("</title>"));
         EXPECT_EQ(count_of(window.substr(0, window.find("</title>")), "\u202E"), 0U) << window;
     }
-    EXPECT_NE(renderer.page(record, "", {}).find("<title>abc · Pages</title>"), std::string::npos);
-    record.title = "א\u200Fב";
-    EXPECT_NE(renderer.page(record, "", {}).find("<title>א\u200Fב · Pages</title>"),
+    EXPECT_NE(whole(renderer.page(record, PageBody::kEmpty, {})).find("<title>abc · Pages</title>"),
               std::string::npos);
+    record.title = "א\u200Fב";
+    EXPECT_NE(
+        whole(renderer.page(record, PageBody::kEmpty, {})).find("<title>א\u200Fב · Pages</title>"),
+        std::string::npos);
 }
 
 TEST_F(PagesRenderTest, TheLedgerHasParts) {
@@ -317,10 +325,12 @@ TEST_F(PagesRenderTest, ARefusalLeadsToEachPlaceOnce) {
 TEST_F(PagesRenderTest, WhatIsEmptySaysSo) {
     titles::PageRecord record;
     record.title = "Empty";
-    EXPECT_NE(renderer.page(record, "", {}).find("Nothing is written here yet."),
+    EXPECT_NE(
+        whole(renderer.page(record, PageBody::kEmpty, {})).find("Nothing is written here yet."),
+        std::string::npos);
+    EXPECT_EQ(whole(renderer.page(record, PageBody::kText, {})).find("Nothing is written"),
               std::string::npos);
-    EXPECT_EQ(renderer.page(record, "<p>x</p>", {}).find("Nothing is written"), std::string::npos);
-    EXPECT_NE(renderer.page(record, "<p>x</p>", {}).find("<div class=\"prose\""),
+    EXPECT_NE(whole(renderer.page(record, PageBody::kText, {})).find("<div class=\"prose\""),
               std::string::npos);
     Ledger ledger;
     EXPECT_EQ(renderer.ledger(ledger, {}).find("?sort="), std::string::npos);

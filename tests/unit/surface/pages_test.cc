@@ -92,7 +92,7 @@ TEST_F(PageAdminDoorTest, ARecordIsAsPromised) {
     EXPECT_EQ(shown.find("claimed")->as_boolean(), true);
     EXPECT_EQ(shown.find("has_pin")->as_boolean(), true);
     EXPECT_EQ(shown.find("current_version")->as_integer(), 3);
-    EXPECT_TRUE(titles::verify_pin(pin_hash(7), Secret("2468-secret")));
+    EXPECT_TRUE(titles::verify_pin(pin_hash(7), Secret("2468-secret")).value());
 }
 
 // A list has what is listed for everybody; with `all` the rest, too.
@@ -124,9 +124,9 @@ TEST_F(PageAdminDoorTest, APatchChangesWhatItNames) {
     EXPECT_EQ(ask_ok(Method::kPatch, page, R"({"title":"New"})").string_at("author"), "Ada");
     EXPECT_EQ(ask_ok(Method::kGet, page).string_at("body"), "text");
     ask_ok(Method::kPatch, page, R"({"claimed":true,"pin":"first-pin"})");
-    EXPECT_TRUE(titles::verify_pin(pin_hash(1), Secret("first-pin")));
+    EXPECT_TRUE(titles::verify_pin(pin_hash(1), Secret("first-pin")).value());
     ask_ok(Method::kPatch, page, R"({"pin":"second-pin"})");
-    EXPECT_TRUE(titles::verify_pin(pin_hash(1), Secret("second-pin")));
+    EXPECT_TRUE(titles::verify_pin(pin_hash(1), Secret("second-pin")).value());
     EXPECT_EQ(ask_ok(Method::kPatch, page, R"({"pin":null})").find("has_pin")->as_boolean(), false);
     EXPECT_EQ(pin_hash(1), "");
     ask_ok(Method::kPatch, page, R"({"pin":"third-pin"})");

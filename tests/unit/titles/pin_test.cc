@@ -14,10 +14,10 @@ TEST(Pin, OpensItsHashOnly) {
     ASSERT_TRUE(hash.ok());
     EXPECT_TRUE(hash->starts_with("$argon2id$")) << *hash;
     EXPECT_EQ(hash->find("2468"), std::string::npos);
-    EXPECT_TRUE(verify_pin(*hash, Secret("2468")));
-    EXPECT_FALSE(verify_pin(*hash, Secret("2469")));
-    EXPECT_FALSE(verify_pin(*hash, Secret("24680")));
-    EXPECT_FALSE(verify_pin(*hash, Secret("")));
+    EXPECT_TRUE(verify_pin(*hash, Secret("2468")).value());
+    EXPECT_FALSE(verify_pin(*hash, Secret("2469")).value());
+    EXPECT_FALSE(verify_pin(*hash, Secret("24680")).value());
+    EXPECT_FALSE(verify_pin(*hash, Secret("")).value());
     EXPECT_NE(*hash_pin(Secret("2468")), *hash);
 }
 
@@ -31,10 +31,28 @@ TEST(Pin, HasALength) {
 
 // A page without a PIN has an empty hash: that opens to nobody.
 TEST(Pin, NobodyOpensWhatIsNoHash) {
-    for (const char* hash : {"", "2468", "$argon2id$v=19$m=65536,t=2,p=1$"}) {
-        EXPECT_FALSE(verify_pin(hash, Secret("2468"))) << hash;
-        EXPECT_FALSE(verify_pin(hash, Secret(""))) << hash;
+    for (const char* hash :
+         {"", "2468", "$argon2id$v=19$m=65536,t=2,p=1$", "$argon2id$v=19$m=65536,t=2,p=1$$",
+          "$argon2id$v=19$m=65536,t=2,p=1$GYrZtaIg8F11SHYZ0KxqCA$",
+          "$argon2id$v=19$m=1,t=1,p=1$GYrZtaIg8F11SHYZ0KxqCA$"
+          "1nMo3ZK3FRUrl5oFNEpaFS7AFJNL+q7LPoFEFcgUdcQ",
+          "$argon2id$v=19$m=8,t=1,p=1$GYrZtaIg8F11SHYZ0KxqCA$"
+          "1nMo3ZK3FRUrl5oFNEpaFS7AFJNL+q7LPoFEFcgUdcQx",
+          "$argon2i$v=19$m=8,t=1,p=1$GYrZtaIg8F11SHYZ0KxqCA$"
+          "1nMo3ZK3FRUrl5oFNEpaFS7AFJNL+q7LPoFEFcgUdcQ"}) {
+        EXPECT_FALSE(verify_pin(hash, Secret("2468")).value()) << hash;
+        EXPECT_FALSE(verify_pin(hash, Secret("")).value()) << hash;
     }
+}
+
+// A hash that asks for four terabytes: nobody knows whether the PIN is right.
+TEST(Pin, WantOfMemoryIsNoWrongPin) {
+    const auto verdict = verify_pin(
+        "$argon2id$v=19$m=4294967295,t=1,p=1$GYrZtaIg8F11SHYZ0KxqCA$"
+        "1nMo3ZK3FRUrl5oFNEpaFS7AFJNL+q7LPoFEFcgUdcQ",
+        Secret("2468"));
+    ASSERT_FALSE(verdict.ok());
+    EXPECT_EQ(verdict.error().code, Code::kOverloaded);
 }
 
 }  // namespace
