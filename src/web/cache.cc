@@ -12,7 +12,7 @@ namespace sluice::web {
 guard::Lifetime lifetime_of(const SearchAnswer& answer, Instant made_at,
                             const CacheConfig& config) {
     // What may be missing something is asked for again before long.
-    const bool negative = (answer.hits().empty() && !answer.answer()) || answer.is_degraded();
+    const bool negative = answer.is_empty() || answer.is_degraded();
     const Duration longest = answer.keep_until() - made_at;
     const Duration fresh = std::min<Duration>(negative ? config.negative_ttl : config.ttl, longest);
     return {fresh, std::min<Duration>(config.stale_ttl, longest - fresh)};

@@ -81,7 +81,7 @@ CacheNote note_of(const Found& found, CacheNote note, const CacheConfig& cache, 
 
 // Nothing, beside a failure, may be a mistake. Results are results, whoever is missing.
 bool is_worth_keeping(const Found& found) {
-    return !found.degraded || !found.answer->hits().empty() || found.answer->answer();
+    return !found.degraded || !found.answer->is_empty();
 }
 
 // Whether somebody was not asked since the payer's own budget was gone.

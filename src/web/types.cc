@@ -121,6 +121,7 @@ SearchAnswer::SearchAnswer(std::string query, Lane lane, std::string provider,
       provider_(std::move(provider)),
       made_at_(found->made_at),
       keep_until_(found->keep_until),
+      empty_(found->empty()),
       found_(std::move(found)),
       cost_(own_bytes() + found_->memory_bytes()) {}
 

@@ -172,6 +172,8 @@ class SearchAnswer {
     const std::vector<Hit>& hits() const;
     // How each constraint of the request was honoured, and by whom.
     const std::vector<Honoured>& constraints() const;
+    // No result and no text: known when the fields are gone, too.
+    bool is_empty() const { return empty_; }
     // When the provider gave it; of several, the first. Instant{}: just now.
     Instant made_at() const { return made_at_; }
     // No cache holds it for longer; Instant::max(): as long as it likes.
@@ -207,6 +209,7 @@ class SearchAnswer {
     std::string provider_;
     const Instant made_at_;
     const Instant keep_until_;
+    const bool empty_;
     bool degraded_ = false;
     std::optional<Sha256> cache_key_;
     std::size_t pack_over_ = std::numeric_limits<std::size_t>::max();

@@ -87,6 +87,19 @@ def test_an_answer_of_one_replica_is_a_hit_of_another(upstream, redis, start):
     assert third.search("found by nobody", cache="only").json()["code"] == "not_cached"
 
 
+def test_all_who_wait_for_one_look_are_served_what_another_replica_found(upstream, redis, start):
+    one, other = start(), start("[redis]\ntimeout_s = 20\n")
+    assert one.search("found by one").status == 200
+    until(lambda: not lock_is_held(redis))
+    upstream.forget()
+    redis.send_signal(signal.SIGSTOP)
+    answers = ask_all([other] * 4, "found by one")
+    until(lambda: other.metric("gateway_cache_events_total", event="collapsed") >= 3)
+    redis.send_signal(signal.SIGCONT)
+    assert [future.result().json()["cached"] for future in answers] == [True] * 4
+    assert serper_calls(upstream) == 0
+
+
 def test_a_stale_answer_of_another_replica_is_the_last_resort(upstream, redis, start):
     settings = "[cache]\nttl_s = 0.2\nstale_ttl_s = 60\n"
     one, other = start(settings), start(settings)

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -294,6 +295,19 @@ TEST(CacheRoom, AFullCacheSaysSoAndGoesOn) {
     EXPECT_TRUE(served(h.search(h.request("query 99"))).cached);
     EXPECT_NE(h.metrics.expose().find("sluice_web_cache_evictions_total{cache=\"answers\"}"),
               std::string::npos);
+}
+
+// Who waits for the same flight may have had the answer rendered by then, which ends its fields.
+TEST(LifetimeOf, IsKnownWhenTheFieldsAreGone) {
+    const CacheConfig config;
+    for (const bool has_hits : {true, false}) {
+        const SearchAnswer answer("q", Lane::kFast, "p", std::nullopt,
+                                  std::vector<Hit>(has_hits ? 1 : 0));
+        answer.body_for(Door::kRest, [](const SearchAnswer&) { return std::string("body"); });
+        EXPECT_EQ(answer.is_empty(), !has_hits);
+        EXPECT_EQ(lifetime_of(answer, Instant{}, config).fresh_for,
+                  has_hits ? config.ttl : config.negative_ttl);
+    }
 }
 
 }  // namespace
