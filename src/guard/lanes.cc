@@ -106,13 +106,21 @@ void LaneScheduler::remove(std::map<Waiter, Instant>::iterator it) {
     queue_.erase(it);
 }
 
-LaneScheduler::Entered LaneScheduler::enter(LaneKind kind, Instant deadline, Instant now) {
+bool LaneScheduler::try_enter(LaneKind kind) {
     Lane& lane = lane_of(kind);
-    if (has_room(lane)) {
-        // Nobody is passed over: finish() leaves none waiting for whom there is room.
-        start(lane);
+    if (!has_room(lane)) {
+        return false;
+    }
+    // Nobody is passed over: finish() leaves none waiting for whom there is room.
+    start(lane);
+    return true;
+}
+
+LaneScheduler::Entered LaneScheduler::enter(LaneKind kind, Instant deadline, Instant now) {
+    if (try_enter(kind)) {
         return Entered{Entry::kAdmitted, {}, {}};
     }
+    Lane& lane = lane_of(kind);
     if (queue_.size() >= max_queued_) {
         lane.stats.shed += 1;
         return Entered{Entry::kShed, {}, {}};
@@ -271,6 +279,13 @@ Task<Result<LaneTicket>> LaneGate::enter(LaneKind lane, Instant deadline) {
         co_return deadline_error();
     }
     co_return queue_timeout_error(lane);
+}
+
+std::optional<LaneTicket> LaneGate::try_enter(LaneKind lane) {
+    if (!state_->scheduler.try_enter(lane)) {
+        return std::nullopt;
+    }
+    return LaneTicket(state_, lane, Duration::zero());
 }
 
 LaneStats LaneGate::stats(LaneKind lane) const {

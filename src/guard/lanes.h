@@ -81,6 +81,8 @@ class LaneScheduler {
     // names it, or leave() is called for it; at most for the lane's queue timeout and until
     // `deadline`.
     Entered enter(LaneKind lane, Instant deadline, Instant now);
+    // The same for who does not wait: whether it is admitted.
+    bool try_enter(LaneKind lane);
 
     // One that ran is done. Returns the one that may run in its place, if anybody waits for that:
     // one free place is never enough for two.
@@ -151,6 +153,8 @@ class LaneGate {
     // cancelled (as always its next asynchronous operation throws). Who does not get a ticket is
     // out of the queue at once.
     Task<Result<LaneTicket>> enter(LaneKind lane, Instant deadline);
+    // A place that is free now, or nothing.
+    std::optional<LaneTicket> try_enter(LaneKind lane);
 
     LaneStats stats(LaneKind lane) const;
 

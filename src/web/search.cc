@@ -244,7 +244,9 @@ Task<SearchReply> Search::miss(Missed missed) {
             const AnswerCache::Epoch begun = cache_.epoch();
             const SharedAnswers::Kept kept =
                 co_await shared_->find(missed.key, *missed.request, missed.deadline);
-            cached = remember(missed, kept, begun);
+            if (auto there = remember(missed, kept, begun)) {
+                cached = std::move(there->cached);
+            }
         }
         if (cached) {
             co_return serve_kept(missed, *std::move(cached), std::move(failure));
@@ -376,7 +378,7 @@ Task<Result<Search::SharedResult>> Search::fly(Missed missed, std::shared_ptr<gu
             counters_->salvaged.add();
         }
         if (draft) {
-            co_await shared_->publish(missed.key, *std::move(draft));
+            co_await shared_->publish(missed.key, *std::move(draft), std::move(turn));
         }
     }
     const auto* failure = std::get_if<Failure>(&result);

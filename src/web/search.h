@@ -201,11 +201,14 @@ class Search {
     std::optional<SharedAnswers::Draft> draft_of(const SearchAnswer& answer,
                                                  const CacheConfig& cache, std::string purge);
     SharedResult shed(const Missed& missed, Instant arrived, Error error);
-    SharedResult arrive(const Missed& missed, const SharedAnswers::Kept& kept);
+    SharedResult arrive(const SharedAnswers::Kept& kept, bool stored);
+    struct Remembered {
+        AnswerCache::Cached cached;
+        bool stored = false;  // in memory
+    };
     // `begun`: before what was kept was looked for.
-    std::optional<AnswerCache::Cached> remember(const Missed& missed,
-                                                const SharedAnswers::Kept& kept,
-                                                AnswerCache::Epoch begun);
+    std::optional<Remembered> remember(const Missed& missed, const SharedAnswers::Kept& kept,
+                                       AnswerCache::Epoch begun);
     Task<SearchReply> find_shared(Missed missed);
     SearchReply serve_found(const Missed& missed, const Found& found, CacheNote note,
                             Instant asked);

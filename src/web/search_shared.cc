@@ -40,9 +40,9 @@ Task<SearchReply> Search::find_shared(Missed missed) {
     const AnswerCache::Epoch begun = cache_.epoch();
     const SharedAnswers::Kept kept =
         co_await shared_->find(missed.key, *missed.request, missed.deadline);
-    auto cached = remember(missed, kept, begun);
-    if (cached && cached->fresh()) {
-        co_return serve_hit(missed.request->lane, *std::move(cached));
+    auto there = remember(missed, kept, begun);
+    if (there && there->cached.fresh()) {
+        co_return serve_hit(missed.request->lane, std::move(there->cached));
     }
     co_return SearchReply(not_cached(missed.request->lane));
 }
@@ -51,28 +51,34 @@ Task<Result<Search::SharedResult>> Search::fly_shared(Missed missed,
                                                       std::shared_ptr<guard::Stake> stake) {
     const std::shared_ptr<const WebConfig> config = config_.get();
     const guard::LaneKind lane = kind_of(missed.request->lane);
-    AnswerCache::Epoch begun = cache_.epoch();
-    SharedAnswers::Kept kept = co_await shared_->find(missed.key, *missed.request, missed.deadline);
-    if (const auto cached = remember(missed, kept, begun); cached && cached->fresh()) {
-        co_return arrive(missed, kept);
+    SharedAnswers::Kept kept;
+    // Where there is a place at once, the first look asks for the turn, too. What is found needs no
+    // place, so where there is none that is looked for before one is waited for.
+    std::optional<guard::LaneTicket> ticket = lanes_.try_enter(lane);
+    if (!ticket) {
+        const AnswerCache::Epoch begun = cache_.epoch();
+        kept = co_await shared_->find(missed.key, *missed.request, missed.deadline);
+        if (const auto there = remember(missed, kept, begun); there && there->cached.fresh()) {
+            co_return arrive(kept, there->stored);
+        }
+        const Instant arrived = clock_.now();
+        Result<guard::LaneTicket> entered = co_await lanes_.enter(lane, missed.deadline);
+        if (!entered.ok()) {
+            co_return shed(missed, arrived, std::move(entered).error());
+        }
+        ticket = *std::move(entered);
     }
-    const Instant arrived = clock_.now();
-    Result<guard::LaneTicket> entered = co_await lanes_.enter(lane, missed.deadline);
-    if (!entered.ok()) {
-        co_return shed(missed, arrived, std::move(entered).error());
-    }
-    std::optional<guard::LaneTicket> ticket = *std::move(entered);
     const Millis ttl = turn_ttl(*config, lane);
     const Instant until = work_until(missed);
     for (std::size_t looks = 0;; ++looks) {
-        begun = cache_.epoch();
+        const AnswerCache::Epoch begun = cache_.epoch();
         SharedAnswers::Entrance entrance =
             co_await shared_->enter(missed.key, *missed.request, kept.stamp, ttl, until);
         std::string purge = std::move(entrance.kept.purge);
-        if (entrance.kept.answer) {
+        if (entrance.result == SharedAnswers::Entrance::Turn::kFound) {
             kept = std::move(entrance.kept);
-            if (const auto cached = remember(missed, kept, begun); cached && cached->fresh()) {
-                co_return arrive(missed, kept);
+            if (const auto there = remember(missed, kept, begun); there && there->cached.fresh()) {
+                co_return arrive(kept, there->stored);
             }
         }
         if (kept.answer) {
@@ -85,7 +91,11 @@ Task<Result<Search::SharedResult>> Search::fly_shared(Missed missed,
             shared_->redis().config().required) {
             co_return failed_with(redis_is_away());
         }
-        if (entrance.result != SharedAnswers::Entrance::Turn::kHeld) {
+        if (entrance.result == SharedAnswers::Entrance::Turn::kFound && looks == 0) {
+            continue;  // it was stale or nothing that can be read, and is known now
+        }
+        if (entrance.result == SharedAnswers::Entrance::Turn::kWon ||
+            entrance.result == SharedAnswers::Entrance::Turn::kUnusable) {
             co_return co_await fly(std::move(missed), std::move(stake), std::move(entrance.turn),
                                    std::move(ticket), std::move(purge));
         }
@@ -107,22 +117,22 @@ Task<Result<Search::SharedResult>> Search::refresh_shared(Missed missed,
 }
 
 // What another replica found is kept here, too, and can be served.
-std::optional<AnswerCache::Cached> Search::remember(const Missed& missed,
-                                                    const SharedAnswers::Kept& kept,
-                                                    AnswerCache::Epoch begun) {
+std::optional<Search::Remembered> Search::remember(const Missed& missed,
+                                                   const SharedAnswers::Kept& kept,
+                                                   AnswerCache::Epoch begun) {
     if (!kept.answer) {
         return std::nullopt;
     }
     const CacheConfig& cache = config_.get()->cache;
     const Instant now = clock_.now();
     kept.answer->prepare_to_keep(missed.key, cache.compress_over_bytes);
-    AnswerCache::Cached cached;
-    cached.age = now - kept.answer->made_at();
-    cached.fresh_for =
-        lifetime_of(*kept.answer, kept.answer->made_at(), cache).fresh_for - cached.age;
-    cached.answer = kept.answer;
-    cache_.publish(missed.key, kept.answer, cache, now, begun);
-    return cached;
+    Remembered there;
+    there.cached.age = now - kept.answer->made_at();
+    there.cached.fresh_for =
+        lifetime_of(*kept.answer, kept.answer->made_at(), cache).fresh_for - there.cached.age;
+    there.cached.answer = kept.answer;
+    there.stored = cache_.publish(missed.key, kept.answer, cache, now, begun);
+    return there;
 }
 
 std::optional<SharedAnswers::Draft> Search::draft_of(const SearchAnswer& answer,
@@ -131,12 +141,12 @@ std::optional<SharedAnswers::Draft> Search::draft_of(const SearchAnswer& answer,
     return shared_->draft(answer, lifetime_of(answer, made_at, cache), std::move(purge));
 }
 
-Search::SharedResult Search::arrive(const Missed& missed, const SharedAnswers::Kept& kept) {
+Search::SharedResult Search::arrive(const SharedAnswers::Kept& kept, bool stored) {
     Found found;
     found.answer = kept.answer;
     found.degraded = kept.answer->is_degraded();
     found.shared = true;
-    found.stored = cache_.peek(missed.key, clock_.now()).has_value();
+    found.stored = stored;
     return std::make_shared<const StrategyResult>(std::move(found));
 }
 

@@ -27,9 +27,10 @@ constexpr std::size_t kLookElements = 5;
 // KEYS: entry, purge, lock, failure. ARGV: the stamp of the entry that is known, the token to take
 // the turn with (empty: only look), its time to live in ms, that of failures.
 // Gives: what became of the turn, the entry unless it is known, its time to live, the failure, the
-// purge. What no replica has written is not there, so that it keeps nobody from a search; a lock
-// that would stay for ever, or for much longer than one does since the clock of Redis was put back,
-// gets a time to live.
+// purge. Who is given an entry is given no turn, since the entry may be all that is wanted. What no
+// replica has written is not there, so that it keeps nobody from a search; a lock that would stay
+// for ever, or for much longer than one does since the clock of Redis was put back, gets a time to
+// live.
 const io::RedisScript& look_script() {
     static const io::RedisScript script(R"(
 local function text(...)
@@ -43,32 +44,41 @@ if of == purge and stamp ~= ARGV[1] then
   entry = redis.call('GET', KEYS[1])
   left = redis.call('PTTL', KEYS[1])
 end
-if ARGV[2] == '' then
+if entry or ARGV[2] == '' then
   return {'looked', entry, left, false, purge}
 end
 local failure, lasts = text('GET', KEYS[4]), redis.call('PTTL', KEYS[4])
 if string.find(failure, '{"code":', 1, true) == 1 and lasts > 0 and lasts <= tonumber(ARGV[4]) then
-  return {'failed', entry, left, failure, purge}
+  return {'failed', false, 0, failure, purge}
 end
 local holder = text('GET', KEYS[3])
 if #holder ~= #ARGV[2] or string.find(holder, '%X') then
   redis.call('SET', KEYS[3], ARGV[2], 'PX', ARGV[3])
-  return {'won', entry, left, false, purge}
+  return {'won', false, 0, false, purge}
 end
 local locked = redis.call('PTTL', KEYS[3])
 if locked < 0 or locked > 4 * tonumber(ARGV[3]) then
   redis.call('PEXPIRE', KEYS[3], ARGV[3])
 end
-return {'held', entry, left, false, purge})");
+return {'held', false, 0, false, purge})");
     return script;
 }
 
-// KEYS: entry, purge. ARGV: the entry but for its first field, its time to live in ms, the purge
-// that it began after; what came after another one is not kept.
+// KEYS: entry, purge, lock. ARGV: the entry but for its first field, its time to live in ms, the
+// purge that it began after; what came after another one is not kept. The token of the turn that
+// ends with it; empty: none. Gives whether it is kept, and whether the turn was still ours.
 const io::RedisScript& publish_script() {
     static const io::RedisScript script(R"(
 local purge = redis.call('GET', KEYS[2]) or '0'
-return purge == ARGV[3] and redis.call('SET', KEYS[1], purge .. ':' .. ARGV[1], 'PX', ARGV[2]))");
+local kept, ours = 0, 0
+if purge == ARGV[3] then
+  redis.call('SET', KEYS[1], purge .. ':' .. ARGV[1], 'PX', ARGV[2])
+  kept = 1
+end
+if ARGV[4] ~= '' and redis.pcall('GET', KEYS[3]) == ARGV[4] then
+  ours = redis.call('DEL', KEYS[3])
+end
+return {kept, ours})");
     return script;
 }
 
@@ -84,7 +94,6 @@ std::string new_name(Random& random) {
 // An entry is "purge:stamp:age:life:" and the answer. Age (of the answer when the entry was
 // written) and life (of the entry) are in milliseconds.
 struct Entry {
-    std::string_view stamp;
     Millis age{};
     Millis life{};
     std::string_view answer;
@@ -109,10 +118,15 @@ std::optional<Millis> take_millis(std::string_view& text) {
     return Millis(number);
 }
 
+std::string stamp_of(std::string_view text) {
+    take_field(text);
+    return std::string(take_field(text));
+}
+
 std::optional<Entry> parse_entry(std::string_view text) {
     Entry entry;
     take_field(text);
-    entry.stamp = take_field(text);
+    take_field(text);
     const auto age = take_millis(text);
     const auto life = take_millis(text);
     if (!age || !life) {
@@ -187,7 +201,8 @@ Task<SharedAnswers::Kept> SharedAnswers::find(const Fingerprint& key, const Sear
 Task<SharedAnswers::Entrance> SharedAnswers::enter(const Fingerprint& key,
                                                    const SearchRequest& request, std::string known,
                                                    Millis ttl, Instant deadline) {
-    const std::string token = new_name(random_);
+    const std::string token = new_token();
+    const bool is_first = known.empty();
     std::vector<std::string> keys{entry_key(key), std::string(kPurgeKey), SharedTurn::lock_key(key),
                                   SharedTurn::failure_key(key)};
     std::vector<std::string> arguments{std::move(known), token, std::to_string(ttl.count()),
@@ -200,9 +215,16 @@ Task<SharedAnswers::Entrance> SharedAnswers::enter(const Fingerprint& key,
         SharedTurn::withdraw(turns_, key, token, ttl);
         co_return entrance;
     }
+    entrance.kept = read(*reply, request);
     const std::string& result = reply->elements[0].text;
-    if (result == "won") {
+    if (result == "looked") {
+        (entrance.kept.answer ? counters_->found : counters_->absent).add();
+        entrance.result = Entrance::Turn::kFound;
+    } else if (result == "won") {
         counters_->won.add();
+        if (is_first) {
+            counters_->absent.add();
+        }
         entrance.result = Entrance::Turn::kWon;
         entrance.turn = std::make_unique<SharedTurn>(turns_, key, token, ttl);
     } else if (auto failure = SharedTurn::read_failure(reply->elements[3].text)) {
@@ -213,8 +235,20 @@ Task<SharedAnswers::Entrance> SharedAnswers::enter(const Fingerprint& key,
         counters_->held.add();
         entrance.result = Entrance::Turn::kHeld;
     }
-    entrance.kept = read(*reply, request);
     co_return entrance;
+}
+
+// As random_hex() would make it.
+std::string SharedAnswers::new_token() {
+    constexpr std::size_t kBytes = 16;
+    static_assert(sizeof noise_ % kBytes == 0);
+    if (noise_left_ == 0) {
+        random_.fill(noise_);
+        noise_left_ = noise_.size();
+    }
+    noise_left_ -= kBytes;
+    const auto* const bytes = reinterpret_cast<const char*>(noise_.data()) + noise_left_;
+    return to_hex(std::string_view(bytes, kBytes));
 }
 
 SharedAnswers::Kept SharedAnswers::read(const io::RedisReply& reply, const SearchRequest& request) {
@@ -228,11 +262,11 @@ SharedAnswers::Kept SharedAnswers::read(const io::RedisReply& reply, const Searc
     }
     const Millis left(reply.elements[2].integer);
     const auto entry = parse_entry(reply.elements[1].text);
+    kept.stamp = stamp_of(reply.elements[1].text);
     if (entry && left > Millis::zero() && left <= entry->life) {
         const Instant now = clock_.now();
         const Instant made_at = now - entry->age - (entry->life - left);
         kept.answer = decode_answer(entry->answer, request, made_at, now + left);
-        kept.stamp = entry->stamp;
     }
     if (!kept.answer) {
         counters_->unreadable.add();
@@ -274,16 +308,24 @@ std::optional<SharedAnswers::Draft> SharedAnswers::draft(const SearchAnswer& ans
     return draft;
 }
 
-Task<void> SharedAnswers::publish(const Fingerprint& key, Draft draft) {
-    std::vector<std::string> keys{entry_key(key), std::string(kPurgeKey)};
+Task<void> SharedAnswers::publish(const Fingerprint& key, Draft draft,
+                                  std::unique_ptr<SharedTurn> turn) {
+    std::vector<std::string> keys{entry_key(key), std::string(kPurgeKey),
+                                  SharedTurn::lock_key(key)};
     std::vector<std::string> arguments{std::move(draft.entry), std::to_string(draft.life.count()),
-                                       std::move(draft.purge)};
+                                       std::move(draft.purge),
+                                       turn ? turn->finish() : std::string()};
     const Result<io::RedisReply> reply = co_await redis_.run(publish_script(), std::move(keys),
                                                              std::move(arguments), Instant::max());
-    if (!reply.ok()) {
+    if (!reply.ok() || reply->elements.size() != 2) {
         counters_->failed.add();
-    } else if (!reply->is_nil()) {
+        co_return;
+    }
+    if (reply->elements[0].integer != 0) {
         counters_->store.add();
+    }
+    if (turn) {
+        turn->was_given_back(reply->elements[1].integer != 0);
     }
 }
 

@@ -15,6 +15,7 @@
 #include "web/shared_turn.h"
 #include "web/types.h"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,7 +40,7 @@ class SharedAnswers {
     // An answer that another replica may have left; null: there is none.
     struct Kept {
         std::shared_ptr<SearchAnswer> answer;  // with made_at() and keep_until() set
-        std::string stamp;                     // of this very entry
+        std::string stamp;                     // of this very entry, readable or not
         // What a search that begins now goes by, for draft(); empty: it is not shared.
         std::string purge = {};
     };
@@ -50,6 +51,7 @@ class SharedAnswers {
     // Whether this process is the one to ask the providers.
     struct Entrance {
         enum class Turn : std::uint8_t {
+            kFound,     // perhaps nobody has to: `kept` is of another stamp than the known one
             kWon,       // yes: `turn` is ours until it is destroyed
             kHeld,      // no, somebody else is
             kFailed,    // somebody else just tried in vain: `failure` says what came of it
@@ -58,9 +60,11 @@ class SharedAnswers {
         Turn result = Turn::kUnusable;
         std::unique_ptr<SharedTurn> turn;
         Error failure;
-        Kept kept;  // of another stamp than the one that is known, whatever the result
+        Kept kept;
     };
-    // Takes the turn if nobody has it, for `ttl` and then for as long as it is renewed.
+    // Gives what is there if that is another entry than the one of the stamp `known`, which may be
+    // empty. Else takes the turn if nobody has it, for `ttl` and then for as long as it is renewed.
+    // One round trip for both.
     Task<Entrance> enter(const Fingerprint& key, const SearchRequest& request, std::string known,
                          Millis ttl, Instant deadline);
 
@@ -75,8 +79,8 @@ class SharedAnswers {
     // before a purge. Nothing when it is not to be shared.
     std::optional<Draft> draft(const SearchAnswer& answer, guard::Lifetime lifetime,
                                std::string purge);
-    // Ends when Redis has it, or will not.
-    Task<void> publish(const Fingerprint& key, Draft draft);
+    // Gives `turn`, which may be null, back with it. Ends when Redis has it, or will not.
+    Task<void> publish(const Fingerprint& key, Draft draft, std::unique_ptr<SharedTurn> turn);
 
     const io::RedisClient& redis() const { return redis_; }
     // How long to wait before look number `looks`, from 0, whether another replica has found
@@ -94,6 +98,7 @@ class SharedAnswers {
 
  private:
     struct Counters;
+    std::string new_token();
     Kept read(const io::RedisReply& reply, const SearchRequest& request);
 
     io::RedisClient& redis_;
@@ -101,6 +106,9 @@ class SharedAnswers {
     Random& random_;
     std::shared_ptr<Counters> counters_;
     SharedTurn::Surroundings turns_;
+    // Drawn ahead, since drawing is a system call and most looks win no turn.
+    std::array<std::byte, 1024> noise_;
+    std::size_t noise_left_ = 0;
     std::optional<std::string> last_purge_;  // that is known of; empty text: there was none
 };
 

@@ -71,6 +71,8 @@ struct SharedTurn::Hold {
     std::string failure;
     bool is_over = false;
     bool is_lost = false;
+    bool is_finished = false;  // a command gives it back, or perhaps has done so
+    bool is_given_back = false;
 };
 
 SharedTurn::SharedTurn(const Surroundings& in, const Fingerprint& key, std::string token,
@@ -81,9 +83,28 @@ SharedTurn::SharedTurn(const Surroundings& in, const Fingerprint& key, std::stri
 }
 
 SharedTurn::~SharedTurn() {
+    end();
+    if (!hold_->is_given_back) {
+        hold_->in.redis.tasks().spawn(give_back(hold_));
+    }
+}
+
+void SharedTurn::end() {
     hold_->is_over = true;
     hold_->alarm->ring();
-    hold_->in.redis.tasks().spawn(give_back(hold_));
+}
+
+const std::string& SharedTurn::finish() {
+    end();
+    hold_->is_finished = true;
+    return hold_->token;
+}
+
+void SharedTurn::was_given_back(bool ours) {
+    hold_->is_given_back = true;
+    if (!ours) {
+        hold_->lose();
+    }
 }
 
 void SharedTurn::withdraw(const Surroundings& in, const Fingerprint& key, std::string token,
@@ -136,7 +157,7 @@ Task<void> SharedTurn::give_back(std::shared_ptr<Hold> hold) {
                                        std::to_string(kFailureTtl.count())};
     const Result<io::RedisReply> reply = co_await hold->in.redis.run(
         give_back_script(), std::move(keys), std::move(arguments), Instant::max());
-    if (reply.ok() && reply->integer == 0) {
+    if (reply.ok() && reply->integer == 0 && !hold->is_finished) {
         hold->lose();
     }
 }

@@ -45,6 +45,13 @@ class SharedTurn {
     // Others are told of this failure for a moment, so that they don't repeat it one after another.
     void fail(const Error& error);
 
+    // For who gives it back by a command of its own: from here on it is not renewed. Returns the
+    // token that its lock has to have.
+    const std::string& finish();
+    // The reply to that command; `ours`: the lock had the token. Without one it is given back as
+    // ever, and nobody is told that it is gone.
+    void was_given_back(bool ours);
+
     // The names under which a lock and a failure are kept.
     static std::string lock_key(const Fingerprint& key);
     static std::string failure_key(const Fingerprint& key);
@@ -53,6 +60,7 @@ class SharedTurn {
 
  private:
     struct Hold;
+    void end();
     static Task<void> renew(std::shared_ptr<Hold> hold);
     static Task<void> give_back(std::shared_ptr<Hold> hold);
 

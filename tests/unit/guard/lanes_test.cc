@@ -252,6 +252,21 @@ TEST_F(LaneGateTest, TicketsPassOn) {
     EXPECT_EQ(clock.sleepers(), 0U);
 }
 
+TEST_F(LaneGateTest, WhoDoesNotWaitTakesAFreePlaceOrNone) {
+    std::optional<LaneTicket> ticket = gate.try_enter(LaneKind::kFast);
+    ASSERT_TRUE(ticket);
+    EXPECT_EQ(gate.stats(LaneKind::kFast).running, 1U);
+    EXPECT_FALSE(gate.try_enter(LaneKind::kFast));
+    EXPECT_EQ(gate.stats(LaneKind::kFast).queued, 0U);
+    EXPECT_EQ(gate.stats(LaneKind::kFast).shed, 0U);
+    const auto waits = enter(LaneKind::kFast);
+    ticket.reset();
+    test::run_ready(io);
+    EXPECT_TRUE(waits->admitted());
+    EXPECT_FALSE(gate.try_enter(LaneKind::kFast)) << "the place went to who waited";
+    finish(*waits);
+}
+
 // Each way of not getting in has its own error, and each leaves the queue.
 TEST_F(LaneGateTest, Refusals) {
     const auto running = enter(LaneKind::kFast);

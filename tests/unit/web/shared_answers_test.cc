@@ -53,11 +53,14 @@ class SharedAnswersTest : public testing::Test, protected test::RealLoop {
                  std::string purge) {
         auto draft = replica.draft(*answer, guard::Lifetime{60s, 30s}, std::move(purge));
         if (draft) {
-            run(replica.publish(key_, *std::move(draft)));
+            run(replica.publish(key_, *std::move(draft), nullptr));
         }
     }
     SharedAnswers::Entrance enter(SharedAnswers& replica, Millis ttl = 10s) {
         return run(replica.enter(key_, request_, "", ttl, clock.now() + test::kPatience));
+    }
+    SharedAnswers::Entrance enter_knowing(SharedAnswers& replica, const std::string& stamp) {
+        return run(replica.enter(key_, request_, stamp, 10s, clock.now() + test::kPatience));
     }
     // It is given back in the background.
     void give_back(SharedAnswers::Entrance& entrance) {
@@ -70,6 +73,12 @@ class SharedAnswersTest : public testing::Test, protected test::RealLoop {
     }
     io::RedisReply ask(std::vector<std::string> words) {
         return run(one_client_->command(std::move(words), clock.now() + test::kPatience)).value();
+    }
+    std::uint64_t scripts_run() {
+        const std::string stats = ask({"INFO", "commandstats"}).text;
+        const std::string_view name = "cmdstat_evalsha:calls=";
+        const std::size_t at = stats.find(name);
+        return at == std::string::npos ? 0 : std::stoull(stats.substr(at + name.size()));
     }
     double turns(const std::string& outcome) {
         return metrics_.counter(kSharedTurns, {outcome}).value();
@@ -134,17 +143,72 @@ TEST_F(SharedAnswersTest, OneHasTheTurnUntilItGivesItBack) {
     EXPECT_FALSE(sink_.contains("lock_lost"));
 }
 
-TEST_F(SharedAnswersTest, TheTurnComesWithWhatWasFoundSinceTheLastLook) {
+// One look is enough for who finds something, and for who has to search.
+TEST_F(SharedAnswersTest, WhatIsThereIsGivenInsteadOfTheTurnUnlessItIsKnown) {
     publish(*one_, answer());
-    const SharedAnswers::Kept known = find(*other_);
-    ASSERT_NE(known.answer, nullptr);
-    const SharedAnswers::Entrance nothing_new =
-        run(other_->enter(key_, request_, known.stamp, 10s, clock.now() + test::kPatience));
+    const SharedAnswers::Entrance found = enter(*other_);
+    ASSERT_EQ(found.result, Turn::kFound);
+    ASSERT_NE(found.kept.answer, nullptr);
+    EXPECT_EQ(ask({"EXISTS", SharedTurn::lock_key(key_)}).integer, 0);
+    SharedAnswers::Entrance nothing_new = enter_knowing(*other_, found.kept.stamp);
+    EXPECT_EQ(nothing_new.result, Turn::kWon);
     EXPECT_EQ(nothing_new.kept.answer, nullptr);
     publish(*one_, answer());
-    const SharedAnswers::Entrance something_new =
-        run(other_->enter(key_, request_, known.stamp, 10s, clock.now() + test::kPatience));
+    const SharedAnswers::Entrance something_new = enter_knowing(*other_, found.kept.stamp);
+    EXPECT_EQ(something_new.result, Turn::kFound);
     EXPECT_NE(something_new.kept.answer, nullptr);
+    EXPECT_EQ(metrics_.counter(kSharedCacheEvents, {"found"}).value(), 2);
+    EXPECT_EQ(metrics_.counter(kSharedCacheEvents, {"absent"}).value(), 0);
+}
+
+TEST_F(SharedAnswersTest, WhatCannotBeReadKeepsNobodyFromTheTurnForMoreThanALook) {
+    const std::string entry = "sluice:answer:" + to_hex(key_);
+    for (const std::string text : {"0:ab:0:60000:garbage", "0:ab:-1:60000:", "0:ab:0", "0:ab:"}) {
+        ask({"SET", entry, text, "PX", "60000"});
+        const SharedAnswers::Entrance found = enter(*one_);
+        ASSERT_EQ(found.result, Turn::kFound) << text;
+        EXPECT_EQ(found.kept.answer, nullptr);
+        SharedAnswers::Entrance won = enter_knowing(*one_, found.kept.stamp);
+        EXPECT_EQ(won.result, Turn::kWon) << text;
+        give_back(won);
+    }
+}
+
+TEST_F(SharedAnswersTest, ATurnIsGivenBackWithTheAnswerThatItBrought) {
+    SharedAnswers::Entrance won = enter(*one_);
+    auto draft = one_->draft(*answer(), guard::Lifetime{60s, 30s}, won.kept.purge);
+    const std::uint64_t before = scripts_run();
+    run(one_->publish(key_, *std::move(draft), std::move(won.turn)));
+    EXPECT_EQ(ask({"EXISTS", SharedTurn::lock_key(key_)}).integer, 0);
+    EXPECT_EQ(enter(*other_).result, Turn::kFound);
+    EXPECT_EQ(scripts_run() - before, 2U) << "one for both, and the look";
+    EXPECT_FALSE(sink_.contains("lock_lost"));
+}
+
+// Whether the command that was to do it was carried out is not known without a reply.
+TEST_F(SharedAnswersTest, ATurnWhoseEndHasNoReplyIsGivenBackAndNotTakenForLost) {
+    SharedAnswers::Entrance kept = enter(*one_);
+    kept.turn->finish();
+    give_back(kept);
+    SharedAnswers::Entrance gone = enter(*one_);
+    gone.turn->finish();
+    ask({"DEL", SharedTurn::lock_key(key_)});
+    const std::uint64_t before = scripts_run();
+    gone.turn.reset();
+    ASSERT_TRUE(until([&] { return scripts_run() > before; }));
+    ask({"PING"});
+    EXPECT_FALSE(sink_.contains("lock_lost"));
+    EXPECT_EQ(turns("lost"), 0);
+}
+
+TEST_F(SharedAnswersTest, ATurnThatIsFoundLostWithTheAnswerIsToldAndTheSuccessorKeepsItsOwn) {
+    SharedAnswers::Entrance lost = enter(*one_);
+    ask({"SET", SharedTurn::lock_key(key_), "the successor's"});
+    auto draft = one_->draft(*answer(), guard::Lifetime{60s, 30s}, lost.kept.purge);
+    run(one_->publish(key_, *std::move(draft), std::move(lost.turn)));
+    EXPECT_EQ(ask({"GET", SharedTurn::lock_key(key_)}).text, "the successor's");
+    EXPECT_EQ(sink_.count(obs::Level::kWarn, "lock_lost"), 1U);
+    EXPECT_EQ(turns("lost"), 1);
 }
 
 TEST_F(SharedAnswersTest, ATurnIsRenewedWhileItIsHeldAndNotAfterwards) {
