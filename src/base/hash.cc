@@ -42,12 +42,12 @@ Sha256 sha256(std::string_view bytes) {
 
 std::string to_hex(std::string_view bytes) {
     constexpr std::string_view kDigits = "0123456789abcdef";
-    std::string text;
-    text.reserve(bytes.size() * 2);
+    std::string text(bytes.size() * 2, '\0');
+    std::size_t at = 0;
     for (const char c : bytes) {
         const auto byte = static_cast<std::uint8_t>(c);
-        text.push_back(kDigits[byte >> 4]);
-        text.push_back(kDigits[byte & 15]);
+        text[at++] = kDigits[byte >> 4];
+        text[at++] = kDigits[byte & 15];
     }
     return text;
 }

@@ -155,7 +155,7 @@ Task<void> RedisClient::stop() {
     if (probe_) {
         probe_->close(RedisFault::kStopped);
     }
-    for (const auto& alarm : {beat_, watch_}) {
+    for (const auto& alarm : {beat_, patience_, watch_}) {
         if (alarm) {
             alarm->ring();
         }
@@ -221,12 +221,15 @@ Task<std::shared_ptr<RedisConnection>> RedisClient::attempt() {
 Task<void> RedisClient::use(std::shared_ptr<RedisConnection> connection) {
     beat_ = std::make_shared<Alarm>(executor_);
     tasks_.spawn(beat(connection, beat_));
+    patience_ = std::make_shared<Alarm>(executor_);
+    tasks_.spawn(lose_patience(connection, patience_));
     watch_ = std::make_shared<Alarm>(executor_);
     if (uses_sentinels() || endpoint_ > 0) {
         tasks_.spawn(watch(connection, watch_));
     }
     co_await connection->serve();
     beat_->ring();
+    patience_->ring();
     watch_->ring();
     count(connection->fault());
     if (connection->fault() == RedisFault::kNotServing) {
@@ -291,6 +294,28 @@ Task<void> RedisClient::beat(std::shared_ptr<RedisConnection> connection,
     }
 }
 
+// Replies come in the order of the commands, so one timer for all of them looks at the oldest. It
+// need not be told of commands: none that is sent while it waits is due before it looks again.
+Task<void> RedisClient::lose_patience(std::shared_ptr<RedisConnection> connection,
+                                      std::shared_ptr<Alarm> alarm) {
+    while (connection->is_open()) {
+        const Instant since = connection->owes_since().value_or(clock_.now());
+        co_await clock_.wait(alarm, since + config_.timeout);
+        const auto is_due = [&] {
+            const auto owed = connection->owes_since();
+            return owed && clock_.now() >= *owed + config_.timeout;
+        };
+        if (!connection->is_open() || !is_due()) {
+            continue;
+        }
+        // Where it was this process that stood still, the reply is there and only has to be read.
+        co_await asio::post(executor_, use_task);
+        if (is_due()) {
+            connection->close(RedisFault::kTimedOut);
+        }
+    }
+}
+
 void RedisClient::count(RedisFault fault) {
     metrics_.counter(kRedisFaults, {std::string(to_string(fault))}).add();
 }
@@ -339,10 +364,11 @@ Task<Result<RedisReply>> RedisClient::exchange(std::vector<std::string_view> wor
         counters_->overloaded.add();
         co_return failed(Code::kOverloaded, "too many commands of redis are under way");
     }
-    const std::shared_ptr<RedisConnection::Pending> pending = connection->send(words);
+    const std::shared_ptr<RedisConnection::Pending> pending = connection->send(words, now);
+    // What lose_patience() sees to needs no timer of its own, which would cost as much as the rest.
     const Instant patience = now + config_.timeout;
-    const guard::WaitEnd end =
-        co_await pending->done.wait_until(clock_, std::min(deadline, patience));
+    const Instant until = deadline < patience ? deadline : Instant::max();
+    const guard::WaitEnd end = co_await pending->done.wait_until(clock_, until);
     if (end == guard::WaitEnd::kDeadline) {
         // Where it was this process that stood still, the reply is there and only has to be read.
         co_await asio::post(executor_, use_task);
@@ -351,16 +377,13 @@ Task<Result<RedisReply>> RedisClient::exchange(std::vector<std::string_view> wor
         counters_->seconds.observe(std::chrono::duration<double>(clock_.now() - now).count());
         co_return *std::move(pending->reply);
     }
-    if (pending->done.is_set()) {
+    if (pending->done.is_set() && clock_.now() < std::min(deadline, patience)) {
         counters_->unavailable.add();
         co_return failed(Code::kUnavailable, "the connection to redis was lost");
     }
     if (end == guard::WaitEnd::kCancelled) {
         counters_->cancelled.add();
         co_return Error{Code::kCancelled, Blame::kCaller, "the caller left", {}};
-    }
-    if (patience <= deadline) {
-        connection->close(RedisFault::kTimedOut);
     }
     counters_->timed_out.add();
     co_return failed(Code::kTimeout, "redis did not answer in time");
@@ -393,7 +416,9 @@ Task<Result<RedisReply>> RedisClient::command(std::vector<std::string> words, In
 Task<Result<RedisReply>> RedisClient::run(const RedisScript& script, std::vector<std::string> keys,
                                           std::vector<std::string> arguments, Instant deadline) {
     const std::string key_count = std::to_string(keys.size());
-    std::vector<std::string_view> words{"EVALSHA", script.sha1(), key_count};
+    std::vector<std::string_view> words;
+    words.reserve(3 + keys.size() + arguments.size());
+    words.assign({"EVALSHA", script.sha1(), key_count});
     words.insert(words.end(), keys.begin(), keys.end());
     words.insert(words.end(), arguments.begin(), arguments.end());
     Result<RedisReply> reply = co_await exchange(words, deadline);

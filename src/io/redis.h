@@ -119,6 +119,8 @@ class RedisClient {
     Task<std::shared_ptr<RedisConnection>> attempt();
     Task<void> use(std::shared_ptr<RedisConnection> connection);
     Task<void> beat(std::shared_ptr<RedisConnection> connection, std::shared_ptr<Alarm> alarm);
+    Task<void> lose_patience(std::shared_ptr<RedisConnection> connection,
+                             std::shared_ptr<Alarm> alarm);
     Task<void> watch(std::shared_ptr<RedisConnection> connection, std::shared_ptr<Alarm> alarm);
     Task<bool> another_serves(const RedisConnection& connection);
     std::shared_ptr<RedisConnection> make_connection(RedisEndpoint endpoint);
@@ -146,6 +148,7 @@ class RedisClient {
     guard::Event tried_;
     std::shared_ptr<RedisConnection> connection_;  // the last one that was tried
     std::shared_ptr<Alarm> beat_;                  // what its heartbeat waits on
+    std::shared_ptr<Alarm> patience_;              // what the timeout of its replies waits on
     std::shared_ptr<RedisConnection> probe_;       // to see whether another is to be used
     std::shared_ptr<Alarm> watch_;                 // what that waits on between two looks
     std::size_t endpoint_ = 0;                     // that led to the connection

@@ -280,12 +280,16 @@ bool RedisConnection::has_room(std::size_t bytes) const {
 }
 
 std::shared_ptr<RedisConnection::Pending> RedisConnection::send(
-    std::span<const std::string_view> words) {
-    auto pending = std::make_shared<Pending>();
+    std::span<const std::string_view> words, Instant now) {
+    auto pending = std::make_shared<Pending>(now);
     pending_.push_back(pending);
     append_command(unsent_, words);
     push_soon();
     return pending;
+}
+
+std::optional<Instant> RedisConnection::owes_since() const {
+    return pending_.empty() ? std::nullopt : std::optional(pending_.front()->sent_at);
 }
 
 Task<void> RedisConnection::serve() {
@@ -336,6 +340,9 @@ Task<std::optional<RedisReply>> RedisConnection::next_reply() {
 }
 
 Task<bool> RedisConnection::fill() {
+    if (!transport_.is_tls()) {
+        co_return co_await receive();
+    }
     while (is_open()) {
         const IoResult got = transport_.read(room_);
         switch (got.state) {
@@ -353,6 +360,22 @@ Task<bool> RedisConnection::fill() {
         }
     }
     co_return false;
+}
+
+// fill() of a plain connection. The loop reads as soon as there is something: one system call for
+// each batch of replies, where waiting and then reading until nothing is left would be three.
+Task<bool> RedisConnection::receive() {
+    if (!is_open()) {
+        co_return false;
+    }
+    const asio::mutable_buffer room = asio::buffer(room_);
+    const auto [ec, bytes] = co_await transport_.socket().async_read_some(room, kTuple);
+    if (ec) {
+        close(RedisFault::kClosed);
+        co_return false;
+    }
+    replies_.feed(std::string_view(room_.data(), bytes));
+    co_return true;
 }
 
 Task<void> RedisConnection::wait_for(IoState wish) {

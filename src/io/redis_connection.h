@@ -73,12 +73,16 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
 
     // One command under way. Set when its reply came, and without one when the connection ended.
     struct Pending {
+        explicit Pending(Instant at) : sent_at(at) {}
+        const Instant sent_at;
         guard::Event done;
         std::optional<RedisReply> reply;
     };
     // Whether another command of so many bytes has room.
     bool has_room(std::size_t bytes) const;
-    std::shared_ptr<Pending> send(std::span<const std::string_view> words);
+    std::shared_ptr<Pending> send(std::span<const std::string_view> words, Instant now);
+    // Since when it owes the next reply; nothing: it owes none.
+    std::optional<Instant> owes_since() const;
 
     // Hands replies to who waits for them, until the connection ends.
     Task<void> serve();
@@ -97,6 +101,7 @@ class RedisConnection : public std::enable_shared_from_this<RedisConnection> {
     Task<void> log_in_to_sentinel();
     Task<std::optional<RedisReply>> next_reply();
     Task<bool> fill();
+    Task<bool> receive();
     Task<void> wait_for(IoState wish);
     void push_soon();
     void push();

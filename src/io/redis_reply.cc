@@ -3,6 +3,8 @@
 #include "base/result.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <hiredis/hiredis.h>
 #include <new>
 #include <utility>
@@ -10,6 +12,10 @@
 namespace sluice::io {
 
 namespace {
+
+// An empty buffer up to this size is kept for the next replies: hiredis would give back what a few
+// answers take, and ask for it again, with every batch of them.
+constexpr std::size_t kKeptBufferBytes = std::size_t{256} * 1024;
 
 // What the replies under construction may still take. hiredis hands it to each function below.
 struct Budget {
@@ -88,6 +94,14 @@ void free_reply(void* reply) {
     own(reply).reset();
 }
 
+// A line that says how many follow.
+void append_size(std::string& out, char kind, std::size_t size) {
+    std::array<char, 24> line{kind};
+    char* const end = std::to_chars(line.data() + 1, line.data() + line.size(), size).ptr;
+    out.append(line.data(), end);
+    out.append("\r\n");
+}
+
 redisReplyObjectFunctions* functions() {
     static redisReplyObjectFunctions table{make_text, make_array, make_integer, make_nil,
                                            free_reply};
@@ -104,20 +118,13 @@ std::string_view RedisReply::error_word() const {
 }
 
 void append_command(std::string& out, std::span<const std::string_view> words) {
-    std::vector<const char*> starts;
-    std::vector<std::size_t> sizes;
+    // By hand: hiredis prints each number, and makes a text of its own that would be copied.
+    append_size(out, '*', words.size());
     for (const std::string_view word : words) {
-        starts.push_back(word.data() != nullptr ? word.data() : "");
-        sizes.push_back(word.size());
+        append_size(out, '$', word.size());
+        out.append(word);
+        out.append("\r\n");
     }
-    char* text = nullptr;
-    const int size =
-        redisFormatCommandArgv(&text, static_cast<int>(words.size()), starts.data(), sizes.data());
-    if (size < 0) {
-        throw std::bad_alloc();
-    }
-    out.append(text, static_cast<std::size_t>(size));
-    redisFreeCommand(text);
 }
 
 struct RedisReplyReader::Impl {
@@ -126,6 +133,7 @@ struct RedisReplyReader::Impl {
             throw std::bad_alloc();
         }
         reader->privdata = &budget;
+        reader->maxbuf = kKeptBufferBytes;
     }
 
     Budget budget;

@@ -1,5 +1,5 @@
-// The wire format of Redis (RESP2): commands to bytes, bytes to replies. hiredis does both; what
-// stands here are the bounds.
+// The wire format of Redis (RESP2): commands to bytes, bytes to replies. hiredis reads; what stands
+// here are the bounds.
 #pragma once
 
 #include <cstddef>

@@ -2,6 +2,8 @@
 
 #include "web/provider.h"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +20,19 @@ namespace {
 constexpr char kVersion = 1;
 
 constexpr std::size_t kMaxItems = 1'000;  // in any list
+constexpr std::size_t kNumberBytes = 8;
+// The least that a hit takes: six texts, a rank, two flags and a count.
+constexpr std::size_t kLeastHitBytes = 8 * kNumberBytes + 2;
 
 class Writer {
  public:
     void byte(std::uint8_t value) { out.push_back(static_cast<char>(value)); }
     void number(std::uint64_t value) {
-        for (int shift = 0; shift < 64; shift += 8) {
-            byte(static_cast<std::uint8_t>(value >> shift));
+        std::array<char, kNumberBytes> bytes;
+        for (std::size_t i = 0; i < kNumberBytes; ++i) {
+            bytes[i] = static_cast<char>(value >> (8 * i));
         }
+        out.append(bytes.data(), bytes.size());
     }
     void text(std::string_view value) {
         number(value.size());
@@ -61,10 +68,16 @@ class Reader {
         return value == 1;
     }
     std::uint64_t number() {
-        std::uint64_t value = 0;
-        for (int shift = 0; shift < 64; shift += 8) {
-            value |= std::uint64_t{byte()} << shift;
+        if (rest_.size() < kNumberBytes) {
+            is_good_ = false;
+            rest_ = {};
+            return 0;
         }
+        std::uint64_t value = 0;
+        for (std::size_t i = 0; i < kNumberBytes; ++i) {
+            value |= std::uint64_t{static_cast<std::uint8_t>(rest_[i])} << (8 * i);
+        }
+        rest_.remove_prefix(kNumberBytes);
         return value;
     }
     std::uint32_t small_number() {
@@ -84,6 +97,10 @@ class Reader {
     }
     std::optional<std::string> optional_text() {
         return flag() ? std::optional(text()) : std::nullopt;
+    }
+    // How many of so many items the bytes that are left can be at most.
+    std::size_t at_most(std::size_t items, std::size_t bytes_each) const {
+        return std::min(items, rest_.size() / bytes_each);
     }
     // How many items follow.
     std::size_t count() {
@@ -118,8 +135,7 @@ void write(Writer& out, const Hit& hit) {
     }
 }
 
-Hit read_hit(Reader& in) {
-    Hit hit;
+void read_hit(Reader& in, Hit& hit) {
     for (std::string* text :
          {&hit.url, &hit.title, &hit.snippet, &hit.content, &hit.provider, &hit.site}) {
         *text = in.text();
@@ -135,7 +151,6 @@ Hit read_hit(Reader& in) {
         origin.rank = in.small_number();
         hit.origins.push_back(std::move(origin));
     }
-    return hit;
 }
 
 Honoured read_honoured(Reader& in) {
@@ -193,10 +208,12 @@ std::shared_ptr<SearchAnswer> decode_answer(std::string_view bytes, const Search
     std::string provider = in.text();
     auto found = std::make_shared<ProviderAnswer>();
     found->answer = in.optional_text();
-    for (std::size_t left = in.count(); left > 0 && in.is_good(); --left) {
-        found->hits.push_back(read_hit(in));
+    std::size_t left = in.count();
+    found->hits.reserve(in.at_most(left, kLeastHitBytes));
+    for (; left > 0 && in.is_good(); --left) {
+        read_hit(in, found->hits.emplace_back());
     }
-    for (std::size_t left = in.count(); left > 0 && in.is_good(); --left) {
+    for (left = in.count(); left > 0 && in.is_good(); --left) {
         found->constraints.push_back(read_honoured(in));
     }
     if (!in.is_whole()) {

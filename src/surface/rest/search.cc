@@ -20,6 +20,9 @@ namespace sluice::surface {
 
 namespace {
 
+// A thread keeps no more for the next answer that it renders.
+constexpr std::size_t kMaxScratchBytes = std::size_t{64} * 1024;
+
 struct RequestFacts {
     RequestContext context;
     bool trace = false;
@@ -213,7 +216,9 @@ io::HttpReply SearchDoor::explain(web::SearchRequest parsed, const io::HttpReque
 }
 
 std::string render_shared(const web::SearchAnswer& answer) {
-    std::string out;
+    // Of this thread, and big enough after a while, so that what is kept is made in one piece.
+    static thread_local std::string out;
+    out.clear();
     JsonWriter json(out);
     json.begin_object();
     json.field("object", "search");
@@ -247,9 +252,12 @@ std::string render_shared(const web::SearchAnswer& answer) {
     json.end_array();
     write_constraints(json, answer.constraints());
     json.end_object();
-    out.erase(0, 1);  // the brace that the lead has opened already
     out += '\n';
-    return out;
+    std::string body(out, 1);  // without the brace that the lead has opened already
+    if (out.capacity() > kMaxScratchBytes) {
+        out = std::string();
+    }
+    return body;
 }
 
 }  // namespace sluice::surface

@@ -361,5 +361,17 @@ TEST(RenderSharedTest, OptionalMembers) {
     }
 }
 
+// What one answer leaves behind is in no other one, however long it was.
+TEST(RenderSharedTest, OneAfterAnother) {
+    const web::SearchAnswer small("q", web::Lane::kFast, "serper", "Because.", {});
+    const std::string alone = render_shared(small);
+    for (const std::size_t size : {std::size_t{10}, std::size_t{1'000}, std::size_t{1'000'000}}) {
+        const web::SearchAnswer large("q", web::Lane::kFast, "serper", std::string(size, 'x'), {});
+        EXPECT_GT(render_shared(large).size(), size);
+        EXPECT_EQ(render_shared(small), alone);
+        EXPECT_EQ(alone.back(), '\n');
+    }
+}
+
 }  // namespace
 }  // namespace sluice::surface

@@ -70,7 +70,7 @@ class SharedKeysTest : public testing::Test {
     }
     // Whatever the replica said to Redis has got there, or will not.
     void land(Replica& replica) {
-        constexpr std::size_t kOfTheConnection = 2;
+        constexpr std::size_t kOfTheConnection = 3;
         ASSERT_TRUE(
             replicas.until([&] { return replica.redis->tasks().running() <= kOfTheConnection; }));
     }
