@@ -10,24 +10,20 @@ import time
 
 import pytest
 
-from wire import SLUICE, TIMEOUT_S, Process, Sluice, until
+from wire import SLUICE, TIMEOUT_S, KeptPort, Process, Sluice, until
 
 PASSWORD = "hush-hush-0001"
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Proxy:
     """A proxy on a port of its own that can be stopped and started again."""
 
     def __init__(self, source):
-        self.source, self.port, self.process = source, free_port(), None
+        self.source, self.place, self.process = source, KeptPort(), None
+        self.port = self.place.number
 
     def start(self):
+        self.place.release()
         self.process = Process(self.command())
         def listens():
             with socket.socket() as probe:
@@ -39,6 +35,7 @@ class Proxy:
         if self.process:
             self.process.stop(signal.SIGKILL)
             self.process = None
+            self.place.keep()
 
 
 class Tinyproxy(Proxy):

@@ -202,11 +202,30 @@ def free_port():
         return holder.getsockname()[1]
 
 
+class KeptPort:
+    """A port for a server that stops and starts again. Nobody listens there meanwhile, and what other tests start
+    finds it taken."""
+
+    def __init__(self):
+        self.number, self.holder = free_port(), None
+
+    def keep(self):
+        self.holder = socket.socket()
+        self.holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.holder.bind(("127.0.0.1", self.number))
+
+    def release(self):
+        if self.holder:
+            self.holder.close()
+            self.holder = None
+
+
 class Redis:
     """A real redis-server without a file on disk. scripts/setup installs it; without it tests fail."""
 
     def __init__(self, *options):
-        self.port = free_port()
+        self.place = KeptPort()
+        self.port = self.place.number
         self.url = f"redis://127.0.0.1:{self.port}"
         self.options = options
         self.folder = tempfile.TemporaryDirectory()  # where a replica puts what it was sent
@@ -214,12 +233,14 @@ class Redis:
 
     def start(self):
         """Also after stop(): on the same port, and empty."""
+        self.place.release()
         self.process = Process(["/usr/bin/redis-server", "--port", self.port, "--bind", "127.0.0.1",
                                 "--save", "", "--appendonly", "no", "--dir", self.folder.name, *self.options])
         self.process.wait_for_line(r"Ready to accept connections")
 
     def stop(self, number=signal.SIGKILL):
         self.process.stop(number)
+        self.place.keep()
 
     def send_signal(self, number):
         self.process.send_signal(number)
@@ -256,7 +277,8 @@ class Postgres:
     def __init__(self):
         programs = sorted(pathlib.Path("/usr/lib/postgresql").glob("*/bin"), key=lambda bin: int(bin.parent.name))
         assert programs, "scripts/setup test installs postgresql"
-        self.programs, self.port, self.databases = programs[-1], free_port(), 0
+        self.programs, self.place, self.databases = programs[-1], KeptPort(), 0
+        self.port = self.place.number
         self.folder = tempfile.TemporaryDirectory()
         if os.geteuid() == 0:  # PostgreSQL does not run as root
             shutil.chown(self.folder.name, "postgres", "postgres")
@@ -273,6 +295,7 @@ class Postgres:
 
     def start(self):
         """Also after kill(): on the same port, with what was committed."""
+        self.place.release()
         # Children of one that was killed live on for a moment, and until they are gone none starts.
         deadline = time.monotonic() + 60
         while True:
@@ -287,8 +310,10 @@ class Postgres:
 
     def kill(self):
         self.process.stop(signal.SIGKILL)
+        self.place.keep()
 
     def stop(self):
+        self.place.release()
         self.process.send_signal(signal.SIGCONT)
         self.send_signal(signal.SIGCONT)
         self.process.stop(signal.SIGQUIT)
