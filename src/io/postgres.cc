@@ -68,6 +68,17 @@ Task<Result<PostgresRows>> PostgresSession::query(std::string_view sql, Postgres
     return connection_.query(sql, std::move(values), clock_.now() + timeout_);
 }
 
+Task<Result<PostgresRows>> PostgresSession::query_row(std::string_view sql, PostgresValues values) {
+    CO_TRY(PostgresRows rows, co_await query(sql, std::move(values)));
+    if (rows.empty()) {
+        co_return Error{Code::kUnavailable, Blame::kGateway,
+                        "a table of the database lacks the row that it always has; where no "
+                        "restore is under way, restore it from a backup",
+                        std::nullopt};
+    }
+    co_return rows;
+}
+
 Task<Status> PostgresSession::script(std::string sql, Millis timeout) {
     return connection_.script(std::move(sql), clock_.now() + timeout);
 }

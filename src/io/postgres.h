@@ -50,6 +50,9 @@ class PostgresSession {
 
     // One statement with $1, $2, ...; `sql` is a constant of ours, since each text stays prepared.
     Task<Result<PostgresRows>> query(std::string_view sql, PostgresValues values = {});
+    // The same of a statement that finds a row wherever the tables are whole. kUnavailable without
+    // one: a restore makes tables first and fills them later.
+    Task<Result<PostgresRows>> query_row(std::string_view sql, PostgresValues values = {});
     // Several statements without parameters, not kept; with a time of their own.
     Task<Status> script(std::string sql, Millis timeout);
 

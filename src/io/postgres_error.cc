@@ -34,8 +34,9 @@ Error to_error(const pg_result* result) {
     if (state.starts_with("23")) {
         return Error{Code::kConflict, Blame::kGateway, std::move(message), {}};
     }
-    if (state == "42P01") {
-        return Error{Code::kNotFound, Blame::kGateway, std::move(message), {}};
+    if (state == "42P01") {  // somebody took it away, as a restore does for a while
+        message += "; where no restore is under way, start a gateway again, which makes tables";
+        return Error{Code::kUnavailable, Blame::kGateway, std::move(message), {}};
     }
     const bool is_ours = state.starts_with("42") && state != "42501";
     return Error{

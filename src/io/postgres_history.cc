@@ -6,7 +6,7 @@
 namespace sluice::io {
 
 Task<Result<StoreRevision>> read_revision(PostgresSession& session, std::string_view sql) {
-    CO_TRY(const PostgresRows rows, co_await session.query(sql));
+    CO_TRY(const PostgresRows rows, co_await session.query_row(sql));
     StoreRevision revision(rows.integer(0, 0), std::string(rows.text(0, 1)));
     co_return revision;
 }

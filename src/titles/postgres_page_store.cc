@@ -112,7 +112,7 @@ Task<Result<std::string>> free_slug(PostgresSession& db, std::string slug) {
 Task<Status> lock_revision(PostgresSession& db) {
     CO_TRY_STATUS(co_await db.begin());
     CO_TRY(const PostgresRows rows,
-           co_await db.query("SELECT revision FROM sluice_page_revision FOR UPDATE"));
+           co_await db.query_row("SELECT revision FROM sluice_page_revision FOR UPDATE"));
     co_return Status();
 }
 
@@ -120,16 +120,17 @@ Task<Status> lock_revision(PostgresSession& db) {
 Task<Result<std::int64_t>> take_id(PostgresSession& db, std::optional<std::int64_t> wanted) {
     PostgresValues values{wanted};
     CO_TRY(const PostgresRows rows,
-           co_await db.query("UPDATE sluice_page_revision SET last_id ="
-                             " greatest(last_id, coalesce($1::bigint, last_id + 1))"
-                             " RETURNING last_id",
-                             std::move(values)));
+           co_await db.query_row("UPDATE sluice_page_revision SET last_id ="
+                                 " greatest(last_id, coalesce($1::bigint, last_id + 1))"
+                                 " RETURNING last_id",
+                                 std::move(values)));
     co_return wanted.value_or(rows.integer(0, 0));
 }
 
 // The revision is locked.
 Task<Result<PageRecord>> insert_page(PostgresSession& db, NewPage page, WallTime now) {
-    CO_TRY(const PostgresRows kept, co_await db.query("SELECT pages FROM sluice_page_revision"));
+    CO_TRY(const PostgresRows kept,
+           co_await db.query_row("SELECT pages FROM sluice_page_revision"));
     if (kept.integer(0, 0) >= static_cast<std::int64_t>(kMaxPages)) {
         co_return too_many_pages();
     }
@@ -366,7 +367,7 @@ Task<Result<PageList>> read_list(PostgresSession& db, PageQuery query) {
     CO_TRY_STATUS(co_await db.begin_snapshot());
     PageList list;
     CO_TRY(const PostgresRows counted,
-           co_await db.query("SELECT pages, candidates FROM sluice_page_revision"));
+           co_await db.query_row("SELECT pages, candidates FROM sluice_page_revision"));
     list.total = static_cast<std::size_t>(counted.integer(0, query.only_candidates ? 1 : 0));
     const ListWalk walk = walk_of(query, list.total);
     if (walk.limit == 0) {
@@ -442,7 +443,8 @@ Task<Result<CandidateSet>> read_candidates(PostgresSession& db, StoreRevision kn
     CandidateSet set;
     CO_TRY(set.revision, co_await read_revision(db));
     CO_TRY(const bool has_been, co_await io::has_been_at(db, "pages", known));
-    CO_TRY(const PostgresRows pruned, co_await db.query("SELECT revision FROM sluice_page_pruned"));
+    CO_TRY(const PostgresRows pruned,
+           co_await db.query_row("SELECT revision FROM sluice_page_pruned"));
     set.is_whole = !has_been || known.number < pruned.integer(0, 0);
     const std::int64_t since = set.is_whole ? 0 : known.number;
     std::int64_t last = 0;

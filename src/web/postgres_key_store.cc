@@ -129,7 +129,7 @@ KeyRecord read_record(const PostgresRows& rows, std::size_t row) {
 
 Task<Result<std::int64_t>> number(PostgresSession& db, std::string_view sql,
                                   PostgresValues values = {}) {
-    CO_TRY(const PostgresRows rows, co_await db.query(sql, std::move(values)));
+    CO_TRY(const PostgresRows rows, co_await db.query_row(sql, std::move(values)));
     co_return rows.integer(0, 0);
 }
 
@@ -318,7 +318,7 @@ Task<Status> unlock_database(PostgresSession& db, Vault vault, Random& random) {
                              " ON CONFLICT (row) DO NOTHING",
                              std::move(first)));
     CO_TRY(const PostgresRows rows,
-           co_await db.query("SELECT key_id, check_value FROM sluice_key_vault"));
+           co_await db.query_row("SELECT key_id, check_value FROM sluice_key_vault"));
     co_return check_vault_mark(*vault, std::string(rows.text(0, 0)), rows.text(0, 1),
                                std::string(kPlace), "name another database (setting database.url)");
 }

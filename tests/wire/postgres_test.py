@@ -218,6 +218,35 @@ def test_a_database_that_was_restored_is_read_again(postgres, url, start, tmp_pa
         assert gateway.post("/v1/search", {"query": "after a restore"}, admin).status == 200
 
 
+def test_tables_that_are_empty_or_away_for_a_moment_end_nobody(postgres, url, start):
+    """As a restore has them, which makes tables first and fills them later."""
+    gateway = start(url)
+    admin = add_token(gateway, url)
+    until(lambda: gateway.get("/v1/keys", admin).status == 200)
+
+    def jobs():
+        return sum(gateway.metric("sluice_postgres_jobs_total", outcome=outcome) for outcome in ("succeeded", "failed"))
+
+    tables = postgres.sql("SELECT table_name FROM information_schema.tables WHERE table_name LIKE 'sluice%'", url).split()
+    assert len(tables) > 10, tables
+    for table in tables:
+        postgres.sql(f"TRUNCATE {table} CASCADE", url)
+        looked = jobs()
+        until(lambda: jobs() > looked + 4)
+        assert gateway.get("/").status in (200, 503) and gateway.get("/v1/pages/search?q=anything").status in (200, 503)
+        postgres.sql(f"ALTER TABLE {table} RENAME TO moved", url)
+        assert gateway.get("/").status in (200, 503) and gateway.get("/v1/pages", admin).status in (200, 401, 503)
+        assert gateway.get("/p/nothing").status in (404, 503)
+        postgres.sql(f"ALTER TABLE moved RENAME TO {table}", url)
+    for table in ("sluice_page", "sluice_page_revision"):
+        postgres.sql(f"ALTER TABLE {table} RENAME TO moved", url)
+        answer = gateway.get("/")
+        assert answer.status == 503 and b"sluice_page" not in answer.body, answer.body
+        postgres.sql(f"ALTER TABLE moved RENAME TO {table}", url)
+    assert gateway.get("/").status == 503, "the row that counts pages is gone for good"
+    assert gateway.get("/healthz").status == 200
+
+
 def test_commands_reach_the_database_where_no_gateway_runs(url):
     with tempfile.TemporaryDirectory() as folder:
         def command(*args, stdin=""):

@@ -94,7 +94,7 @@ TEST_F(PostgresClientTest, ErrorsAreValues) {
     ASSERT_TRUE(db.query("INSERT INTO u VALUES (1)").ok());
     EXPECT_EQ(db.query("INSERT INTO u VALUES (1) ").error().code, Code::kConflict);
     EXPECT_EQ(db.query("SELECT nonsense").error().code, Code::kInternal);
-    EXPECT_EQ(db.query("SELECT * FROM nosuch").error().code, Code::kNotFound);
+    EXPECT_EQ(db.query("SELECT * FROM nosuch").error().code, Code::kUnavailable);
     EXPECT_EQ(db.query("SELECT 1::int")->integer(0, 0), 1);
     EXPECT_EQ(db.metrics.counter(kPostgresFaults, {"closed"}).value(), 0);
     EXPECT_EQ(db.jobs("failed"), 3);
