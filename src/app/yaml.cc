@@ -167,12 +167,13 @@ std::optional<YamlError> check_bytes(std::string_view text) {
     return std::nullopt;
 }
 
-// The first line up to `last` that is indented by a tab: the parser tells what it made of it, often
-// a line later.
+// Of the line at `last` and the one before it, the first that is indented by a tab: the parser
+// tells what it made of it, often a line later. Further up tabs did no harm, as in a text of
+// several lines.
 std::optional<std::size_t> tab_before(std::string_view text, std::size_t last) {
     for (std::size_t line = 1; line <= last && !text.empty(); ++line) {
         const std::string_view indentation = text.substr(0, text.find_first_not_of(" \t"));
-        if (indentation.find('\t') != std::string_view::npos) {
+        if (line + 1 >= last && indentation.find('\t') != std::string_view::npos) {
             return line;
         }
         text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);

@@ -11,6 +11,7 @@ namespace sluice::app {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 YamlNode read(std::string_view text) {
     std::vector<YamlError> errors;
@@ -80,6 +81,9 @@ TEST(YamlTest, WhatIsNoYamlIsToldWithItsLine) {
     EXPECT_EQ(tab.line, 2u);
     EXPECT_THAT(tab.message, HasSubstr("tab"));
     EXPECT_EQ(refused("a:\n  b: 1\n\tc: 2\n").line, 3u);
+    const YamlError other = refused("a: |\n  text\n  \tof its own\nb: 1\nc: [1, 2\n");
+    EXPECT_EQ(other.line, 6u);
+    EXPECT_THAT(other.message, Not(HasSubstr("tab"))) << "which harms nothing where it is";
     EXPECT_EQ(read("a:\t1\n").members.at(0).value.text, "1") << "between a name and its value";
     EXPECT_THAT(refused("a: \xff\n").message, HasSubstr("UTF-8"));
     const YamlError control = refused(std::string_view("a: 1\nb: x\0y\n", 11));
