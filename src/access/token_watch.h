@@ -29,8 +29,7 @@ class TokenWatch {
                obs::Metrics& metrics);
 
     // Loads the table if the store's revision is not the one it was loaded at, be it later or
-    // earlier. On an error the
-    // table stays as it is.
+    // earlier. On an error the table stays as it is.
     Task<Status> refresh();
 
     // Refreshes for ever; ends by cancellation. While the store is away the tokens last known stay

@@ -31,8 +31,7 @@ class KeyWatch {
              obs::Metrics& metrics);
 
     // Fills the pool if the store's revision is not the one it was filled at, be it later or
-    // earlier. On an error the pool
-    // stays as it is.
+    // earlier. On an error the pool stays as it is.
     Task<Status> refresh();
 
     // After a change that the store has taken: refresh(). Where that fails the change is in force
