@@ -419,6 +419,17 @@ def test_the_first_token_is_made_when_the_database_is_there(postgres, url, start
         assert gateway.get("/v1/keys").status == 401
 
 
+def test_a_first_token_that_is_made_before_the_end_is_shown(postgres, url, start):
+    try:
+        postgres.kill()
+        gateway = start(url, env={"SLUICE__SERVER__TRUSTED_PROXY_CIDRS": "192.0.2.1/32"})
+    finally:
+        postgres.start()
+    gateway.wait_for_line(r'"event":"start_completed"')
+    assert gateway.stop() == 0
+    assert "this admin token is shown once" in gateway.output()
+
+
 def test_a_wrong_secrets_key_that_shows_later_lets_nobody_in(postgres, url, start):
     first = start(url)
     assert add_key(first).status == 201

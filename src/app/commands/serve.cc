@@ -201,15 +201,20 @@ int signal_within(const sigset_t& signals, Duration patience) {
     return std::max(sigtimedwait(&signals, nullptr, &time), 0);
 }
 
+// Made by a start that went on when its database was there; it can be shown by this process only.
+void show_first_token(Gateway& gateway) {
+    if (const std::string text = first_token(gateway); !text.empty()) {
+        tell(text);
+    }
+}
+
 // Waits for a signal. Meanwhile a service manager that watches the process hears that it is alive,
-// as long as it is; and what a start makes that went on when its database was there is shown.
+// as long as it is.
 int next_signal(const sigset_t& signals, Gateway& gateway, const ServiceManager& manager) {
     const std::optional<Millis> interval = ServiceManager::alive_interval();
     for (;;) {
         const bool is_starting = gateway.is_starting();
-        if (const std::string text = first_token(gateway); !text.empty()) {
-            tell(text);
-        }
+        show_first_token(gateway);
         if (!interval && !is_starting) {
             int signal = 0;
             sigwait(&signals, &signal);
@@ -289,6 +294,7 @@ int serve(const ConfigOptions& options) {
         std::_Exit(1);
     });
     gateway->drain();
+    show_first_token(*gateway);  // made since the last look, perhaps while it was stopping
     gateway.reset();
     log.info("server_stopped");
     sink.reset();
