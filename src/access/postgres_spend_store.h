@@ -27,7 +27,8 @@ class PostgresSpendStore final : public SpendStore {
  public:
     // `client` outlives it; the database has the tables of postgres_spend_schema(). Of two
     // processes under one name, which only copies of a data directory have, the one that loaded or
-    // wrote first can write no more from then on: kConflict, and nothing is counted wrongly.
+    // wrote first can write no more from then on, whatever becomes of the other one: kConflict.
+    // What it spends after that is written nowhere; what is written is right.
     PostgresSpendStore(io::PostgresClient& client, std::string name);
 
     Task<Result<std::string>> name() override;

@@ -356,11 +356,13 @@ Status Gateway::Parts::build_services() {
 // opens. May be called again after an error.
 Task<Status> Gateway::Parts::load() {
     CO_TRY_STATUS(co_await stores.start());
+    CO_TRY_STATUS(co_await load_keys());
     if (!has_loaded_spending) {
+        // Whoever had the books writes no more in them, so this comes after all that may end the
+        // start.
         CO_TRY_STATUS(co_await budgets->load());
         has_loaded_spending = true;
     }
-    CO_TRY_STATUS(co_await load_keys());
     co_return co_await token_watch->refresh();
 }
 
@@ -472,6 +474,9 @@ Status Gateway::start() {
     parts.open_keys();
     TRY_STATUS(parts.choose_upstreams());
     TRY_STATUS(parts.build_services());
+    // Before anything is taken over from another process, or a token is made that nobody would be
+    // there to read. Who connects from now on waits for start().
+    TRY_STATUS(parts.server->bind());
     parts.run_control();
     if (parts.redis) {
         // What is wrong is in the log; it is tried again for as long as the process runs.
@@ -488,8 +493,6 @@ Status Gateway::start() {
     }
     parts.key_count = parts.keys->size();
     parts.idle_lanes = web::idle_lanes(parts.config.web, *parts.keys);
-    // Once it is certain that somebody will be there to read the token.
-    TRY_STATUS(parts.server->bind());
     if (loaded.ok()) {
         TRY_STATUS(
             parts.on_control(parts.first_token.make(parts.stores.tokens(), *parts.token_watch)));

@@ -545,6 +545,40 @@ def test_of_two_copies_of_a_data_directory_one_is_told(upstream, url, start, tmp
     assert "is a copy" not in first.output() + copy.output()
 
 
+def test_a_copy_that_does_not_start_takes_nothing_over(upstream, url, start, tmp_path):
+    """Its address is taken, or its secrets key is another one: the one that runs goes on writing."""
+    folders = [tmp_path / "one", tmp_path / "copy"]
+    folders[0].mkdir(mode=0o700)
+    first = start(url, data_dir=folders[0])
+    assert add_key(first).status == 201 and first.search("before the copy").status == 200
+    shutil.copytree(folders[0], folders[1], ignore=shutil.ignore_patterns("*.sock", "*.lock"))
+    for listen, key, reason in ((first.address[1], SHARED_KEY, "in use"), (0, OTHER_KEY, "secrets key")):
+        failed = subprocess.run([SLUICE, "serve", "--data-dir", folders[1], "--listen", f"127.0.0.1:{listen}"],
+                                capture_output=True, text=True, timeout=TIMEOUT_S, env=variables(url, key))
+        assert failed.returncode == 1 and reason in failed.stderr, failed.stderr
+        assert first.search(f"after the copy failed: {reason}").status == 200
+    until(lambda: usage(first) == {"serper": 3})
+    assert first.stop() == 0
+    assert "is a copy of this one" not in first.output()
+
+
+def test_tables_of_the_former_version_that_were_restored_are_brought_up_to_date(postgres, url, start):
+    """Restoring its backup leaves in place what only the newer version has."""
+    first = start(url)
+    assert add_key(first).status == 201
+    assert first.post("/v1/pages", {"title": "Migration plan"}).status == 201
+    add_token(first, url)
+    assert first.stop() == 0
+    for table, trigger in (("sluice_key_revision", "sluice_key_noted"), ("sluice_token_revision", "sluice_token_noted"),
+                           ("sluice_page_revision", "sluice_page_revision_noted")):
+        postgres.sql(f"DROP TRIGGER {trigger} ON {table}", url)
+    postgres.sql("INSERT INTO sluice_history SELECT store, 70, 'lost' FROM sluice_schema", url)
+    postgres.sql("UPDATE sluice_schema SET version = 1", url)
+    again = start(url)
+    assert len(postgres.sql("SELECT store FROM sluice_history", url).split("\n")) == 3, "what the present has, of each store"
+    assert again.get("/p/migration-plan").status == 200 and again.get("/v1/keys").status == 401
+
+
 def test_a_certificate_is_checked_for_who_signed_it_and_for_its_name(postgres, url, start, tmp_path):
     def openssl(*args):
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
