@@ -52,15 +52,22 @@ Task<Result<Search::SharedResult>> Search::fly_shared(Missed missed,
     const std::shared_ptr<const WebConfig> config = config_.get();
     const guard::LaneKind lane = kind_of(missed.request->lane);
     SharedAnswers::Kept kept;
+    std::optional<std::string> known;  // the stamp of what the last look found
     // Where there is a place at once, the first look asks for the turn, too. What is found needs no
-    // place, so where there is none that is looked for before one is waited for.
-    std::optional<guard::LaneTicket> ticket = lanes_.try_enter(lane);
+    // place, so where there is none that is looked for before one is waited for. While a Redis
+    // hangs who looks keeps its place for as long as a command may take, which must turn nobody
+    // away who waits for one.
+    std::optional<guard::LaneTicket> ticket;
+    if (shared_->redis().config().timeout < config->lanes.lane(lane).queue_timeout) {
+        ticket = lanes_.try_enter(lane);
+    }
     if (!ticket) {
         const AnswerCache::Epoch begun = cache_.epoch();
         kept = co_await shared_->find(missed.key, *missed.request, missed.deadline);
         if (const auto there = remember(missed, kept, begun); there && there->cached.fresh()) {
             co_return arrive(kept, there->stored);
         }
+        known = kept.stamp;
         const Instant arrived = clock_.now();
         Result<guard::LaneTicket> entered = co_await lanes_.enter(lane, missed.deadline);
         if (!entered.ok()) {
@@ -73,10 +80,11 @@ Task<Result<Search::SharedResult>> Search::fly_shared(Missed missed,
     for (std::size_t looks = 0;; ++looks) {
         const AnswerCache::Epoch begun = cache_.epoch();
         SharedAnswers::Entrance entrance =
-            co_await shared_->enter(missed.key, *missed.request, kept.stamp, ttl, until);
+            co_await shared_->enter(missed.key, *missed.request, known, ttl, until);
         std::string purge = std::move(entrance.kept.purge);
         if (entrance.result == SharedAnswers::Entrance::Turn::kFound) {
             kept = std::move(entrance.kept);
+            known = kept.stamp;
             if (const auto there = remember(missed, kept, begun); there && there->cached.fresh()) {
                 co_return arrive(kept, there->stored);
             }

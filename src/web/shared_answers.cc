@@ -194,18 +194,19 @@ Task<SharedAnswers::Kept> SharedAnswers::find(const Fingerprint& key, const Sear
         co_return Kept();
     }
     Kept kept = read(*reply, request);
-    (kept.answer ? counters_->found : counters_->absent).add();
+    count(kept);
     co_return kept;
 }
 
 Task<SharedAnswers::Entrance> SharedAnswers::enter(const Fingerprint& key,
-                                                   const SearchRequest& request, std::string known,
-                                                   Millis ttl, Instant deadline) {
+                                                   const SearchRequest& request,
+                                                   std::optional<std::string> known, Millis ttl,
+                                                   Instant deadline) {
     const std::string token = new_token();
-    const bool is_first = known.empty();
+    const bool is_first = !known;
     std::vector<std::string> keys{entry_key(key), std::string(kPurgeKey), SharedTurn::lock_key(key),
                                   SharedTurn::failure_key(key)};
-    std::vector<std::string> arguments{std::move(known), token, std::to_string(ttl.count()),
+    std::vector<std::string> arguments{known.value_or(""), token, std::to_string(ttl.count()),
                                        std::to_string(SharedTurn::kFailureTtl.count())};
     const Result<io::RedisReply> reply =
         co_await redis_.run(look_script(), std::move(keys), std::move(arguments), deadline);
@@ -218,12 +219,12 @@ Task<SharedAnswers::Entrance> SharedAnswers::enter(const Fingerprint& key,
     entrance.kept = read(*reply, request);
     const std::string& result = reply->elements[0].text;
     if (result == "looked") {
-        (entrance.kept.answer ? counters_->found : counters_->absent).add();
+        count(entrance.kept);
         entrance.result = Entrance::Turn::kFound;
     } else if (result == "won") {
         counters_->won.add();
         if (is_first) {
-            counters_->absent.add();
+            count(entrance.kept);
         }
         entrance.result = Entrance::Turn::kWon;
         entrance.turn = std::make_unique<SharedTurn>(turns_, key, token, ttl);
@@ -268,10 +269,16 @@ SharedAnswers::Kept SharedAnswers::read(const io::RedisReply& reply, const Searc
         const Instant made_at = now - entry->age - (entry->life - left);
         kept.answer = decode_answer(entry->answer, request, made_at, now + left);
     }
-    if (!kept.answer) {
-        counters_->unreadable.add();
-    }
     return kept;
+}
+
+// Each look is one of these.
+void SharedAnswers::count(const Kept& kept) {
+    if (kept.answer) {
+        counters_->found.add();
+    } else {
+        (kept.stamp.empty() ? counters_->absent : counters_->unreadable).add();
+    }
 }
 
 Task<std::string> SharedAnswers::current_purge(Instant deadline) {

@@ -62,11 +62,11 @@ class SharedAnswers {
         Error failure;
         Kept kept;
     };
-    // Gives what is there if that is another entry than the one of the stamp `known`, which may be
-    // empty. Else takes the turn if nobody has it, for `ttl` and then for as long as it is renewed.
-    // One round trip for both.
-    Task<Entrance> enter(const Fingerprint& key, const SearchRequest& request, std::string known,
-                         Millis ttl, Instant deadline);
+    // Gives what is there if that is another entry than the one of the stamp `known`, which is
+    // empty where find() found none, and nothing where nobody looked before. Else takes the turn if
+    // nobody has it, for `ttl` and then for as long as it is renewed. One round trip for both.
+    Task<Entrance> enter(const Fingerprint& key, const SearchRequest& request,
+                         std::optional<std::string> known, Millis ttl, Instant deadline);
 
     // An answer as it is left for others.
     struct Draft {
@@ -100,6 +100,7 @@ class SharedAnswers {
     struct Counters;
     std::string new_token();
     Kept read(const io::RedisReply& reply, const SearchRequest& request);
+    void count(const Kept& kept);
 
     io::RedisClient& redis_;
     Clock& clock_;

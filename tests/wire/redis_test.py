@@ -84,6 +84,24 @@ def test_what_is_in_memory_waits_for_no_redis(upstream, redis):
     assert gateway.stop() == 0
 
 
+def test_who_looks_in_a_redis_that_hangs_turns_nobody_away(upstream, redis):
+    """It has not got the lane's one place meanwhile, so of two who need one only one waits in vain."""
+    gateway = started(upstream, redis, "[redis]\ntimeout_s = 20\n[lanes.fast]\ndeadline_s = 30\nconcurrency = 1\n"
+                      "queue_timeout_s = 0.5\n")
+    redis.send_signal(signal.SIGSTOP)
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        looking = pool.submit(gateway.search, "asks redis first")
+        until(lambda: gateway.metric("gateway_cache_events_total", event="miss") == 1)
+        others = [pool.submit(gateway.search, "asks for itself", cache="bypass") for _ in range(2)]
+        concurrent.futures.wait(others, return_when=concurrent.futures.FIRST_COMPLETED)
+        assert not looking.done()
+        redis.send_signal(signal.SIGCONT)
+        assert sorted(other.result().status for other in others) == [200, 503]
+        assert looking.result().status == 200
+    assert gateway.metric("gateway_scheduler_shed_total", lane="fast") == 1
+    assert gateway.stop() == 0
+
+
 def test_a_gateway_starts_without_its_redis_and_finds_it_later(upstream, redis):
     redis.stop()
     gateway = started(upstream, redis, GATEWAY_REDIS_REQUIRED="true")

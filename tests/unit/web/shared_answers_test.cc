@@ -57,7 +57,7 @@ class SharedAnswersTest : public testing::Test, protected test::RealLoop {
         }
     }
     SharedAnswers::Entrance enter(SharedAnswers& replica, Millis ttl = 10s) {
-        return run(replica.enter(key_, request_, "", ttl, clock.now() + test::kPatience));
+        return run(replica.enter(key_, request_, std::nullopt, ttl, clock.now() + test::kPatience));
     }
     SharedAnswers::Entrance enter_knowing(SharedAnswers& replica, const std::string& stamp) {
         return run(replica.enter(key_, request_, stamp, 10s, clock.now() + test::kPatience));
@@ -79,6 +79,9 @@ class SharedAnswersTest : public testing::Test, protected test::RealLoop {
         const std::string_view name = "cmdstat_evalsha:calls=";
         const std::size_t at = stats.find(name);
         return at == std::string::npos ? 0 : std::stoull(stats.substr(at + name.size()));
+    }
+    double events(const std::string& event) {
+        return metrics_.counter(kSharedCacheEvents, {event}).value();
     }
     double turns(const std::string& outcome) {
         return metrics_.counter(kSharedTurns, {outcome}).value();
@@ -159,6 +162,24 @@ TEST_F(SharedAnswersTest, WhatIsThereIsGivenInsteadOfTheTurnUnlessItIsKnown) {
     EXPECT_NE(something_new.kept.answer, nullptr);
     EXPECT_EQ(metrics_.counter(kSharedCacheEvents, {"found"}).value(), 2);
     EXPECT_EQ(metrics_.counter(kSharedCacheEvents, {"absent"}).value(), 0);
+}
+
+// Whether the turn comes with the look or after it.
+TEST_F(SharedAnswersTest, EachLookCountsOnce) {
+    SharedAnswers::Entrance at_once = enter(*one_);
+    ASSERT_EQ(at_once.result, Turn::kWon);
+    give_back(at_once);
+    EXPECT_EQ(events("absent"), 1);
+    SharedAnswers::Entrance later = enter_knowing(*one_, find(*one_).stamp);
+    ASSERT_EQ(later.result, Turn::kWon);
+    give_back(later);
+    EXPECT_EQ(events("absent"), 2);
+    ask({"SET", "sluice:answer:" + to_hex(key_), "0:ab:0:60000:garbage", "PX", "60000"});
+    find(*one_);
+    EXPECT_EQ(enter(*one_).result, Turn::kFound);
+    EXPECT_EQ(events("unreadable"), 2);
+    EXPECT_EQ(events("absent"), 2);
+    EXPECT_EQ(events("found"), 0);
 }
 
 TEST_F(SharedAnswersTest, WhatCannotBeReadKeepsNobodyFromTheTurnForMoreThanALook) {
