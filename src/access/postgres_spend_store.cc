@@ -40,7 +40,9 @@ constexpr std::array kSteps = {
             PRIMARY KEY (books, purse, id)
         );
     )sql"},
+    // Restoring a backup from before this step leaves the table in place.
     io::PostgresMigration{R"sql(
+        DROP TABLE IF EXISTS sluice_books;
         CREATE TABLE sluice_books (
             books TEXT PRIMARY KEY,
             process TEXT NOT NULL,

@@ -45,6 +45,7 @@ constexpr std::array kSteps = {
     )sql"},
     io::kHistoryStep,
     io::PostgresMigration{R"sql(
+        DELETE FROM sluice_history WHERE store = 'access';
         CREATE TRIGGER sluice_token_noted AFTER UPDATE OF revision ON sluice_token_revision
             FOR EACH ROW EXECUTE FUNCTION sluice_note_revision('access');
         UPDATE sluice_token_revision SET revision = revision + 1;

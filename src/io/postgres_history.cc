@@ -12,8 +12,8 @@ Task<Result<StoreRevision>> read_revision(PostgresSession& session, std::string_
 }
 
 Task<Result<bool>> has_been_at(PostgresSession& session, std::string_view store,
-                               StoreRevision revision) {
-    if (revision.number == 0) {
+                               StoreRevision revision, StoreRevision present) {
+    if (revision.number == 0 || revision.number > present.number || present.mark.empty()) {
         co_return false;
     }
     PostgresValues values{store, revision.number, revision.mark};

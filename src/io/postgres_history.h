@@ -15,8 +15,11 @@ namespace sluice::io {
 
 // A step of the schema of each store that has a revision: makes the table of marks that all of them
 // share, and the function of the trigger that writes it, where they are not there yet. The store's
-// next step has to make that trigger and mark the present:
+// next step has to forget what another database than this one went through, since a backup from
+// before these steps that is restored leaves the table in place, make that trigger and mark the
+// present:
 //
+//     DELETE FROM sluice_history WHERE store = '<store>';
 //     CREATE TRIGGER ... AFTER UPDATE OF revision ON <table> FOR EACH ROW
 //         EXECUTE FUNCTION sluice_note_revision('<store>');
 //     UPDATE <table> SET revision = revision + 1;
@@ -45,9 +48,10 @@ inline constexpr PostgresMigration kHistoryStep{R"sql(
 // `sql` is a constant that selects the number and the mark.
 Task<Result<StoreRevision>> read_revision(PostgresSession& session, std::string_view sql);
 
-// Whether the database was at that revision of that store; never of number 0. In the transaction
-// that reads what changed since.
+// Whether the database, which is at `present` now, was at that revision of that store; never of
+// number 0, nor of one that is yet to come, nor while the present has no mark: it is of a backup
+// from before there were any. In the transaction that reads what changed since.
 Task<Result<bool>> has_been_at(PostgresSession& session, std::string_view store,
-                               StoreRevision revision);
+                               StoreRevision revision, StoreRevision present);
 
 }  // namespace sluice::io

@@ -85,11 +85,14 @@ constexpr std::array kSteps = {
     )sql"},
     io::kHistoryStep,
     io::PostgresMigration{R"sql(
+        DELETE FROM sluice_history WHERE store = 'pages';
         CREATE TRIGGER sluice_page_revision_noted AFTER UPDATE OF revision ON sluice_page_revision
             FOR EACH ROW EXECUTE FUNCTION sluice_note_revision('pages');
         UPDATE sluice_page_revision SET revision = revision + 1;
     )sql"},
+    // Restoring a backup from before this step leaves the table in place.
     io::PostgresMigration{R"sql(
+        DROP TABLE IF EXISTS sluice_page_pruned;
         CREATE TABLE sluice_page_pruned (
             row BIGINT PRIMARY KEY CHECK (row = 1),
             revision BIGINT NOT NULL,

@@ -442,7 +442,7 @@ Task<Result<CandidateSet>> read_candidates(PostgresSession& db, StoreRevision kn
     CO_TRY_STATUS(co_await db.begin_snapshot());
     CandidateSet set;
     CO_TRY(set.revision, co_await read_revision(db));
-    CO_TRY(const bool has_been, co_await io::has_been_at(db, "pages", known));
+    CO_TRY(const bool has_been, co_await io::has_been_at(db, "pages", known, set.revision));
     CO_TRY(const PostgresRows pruned,
            co_await db.query_row("SELECT revision FROM sluice_page_pruned"));
     set.is_whole = !has_been || known.number < pruned.integer(0, 0);

@@ -66,6 +66,7 @@ constexpr std::array kSteps = {
     )sql"},
     io::kHistoryStep,
     io::PostgresMigration{R"sql(
+        DELETE FROM sluice_history WHERE store = 'keys';
         CREATE TRIGGER sluice_key_noted AFTER UPDATE OF revision ON sluice_key_revision
             FOR EACH ROW EXECUTE FUNCTION sluice_note_revision('keys');
         UPDATE sluice_key_revision SET revision = revision + 1;
@@ -289,7 +290,7 @@ Task<Result<KeySet>> load_in_transaction(PostgresSession& db, Vault vault, Store
     CO_TRY_STATUS(co_await db.begin_snapshot());
     KeySet set;
     CO_TRY(set.revision, co_await read_revision(db));
-    CO_TRY(const bool has_been, co_await io::has_been_at(db, "keys", known));
+    CO_TRY(const bool has_been, co_await io::has_been_at(db, "keys", known, set.revision));
     set.is_whole = !has_been;
     const std::int64_t since = has_been ? known.number : 0;
     PostgresValues changed{since};

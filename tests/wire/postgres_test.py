@@ -575,7 +575,7 @@ def test_tables_of_the_former_version_that_were_restored_are_brought_up_to_date(
     postgres.sql("INSERT INTO sluice_history SELECT store, 70, 'lost' FROM sluice_schema", url)
     postgres.sql("UPDATE sluice_schema SET version = 1", url)
     again = start(url)
-    assert len(postgres.sql("SELECT store FROM sluice_history", url).split("\n")) == 3, "what the present has, of each store"
+    assert postgres.sql("SELECT store FROM sluice_history WHERE mark = 'lost' AND store <> 'spending'", url) == ""
     assert again.get("/p/migration-plan").status == 200 and again.get("/v1/keys").status == 401
 
 

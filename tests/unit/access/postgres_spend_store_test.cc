@@ -27,6 +27,7 @@ class PostgresBackend {
         return db_.run(std::move(task));
     }
     PostgresSpendStore copy_of_first() { return {*db_.client, "0000000000000001"}; }
+    Status migrate() { return db_.migrate(postgres_spend_schema()); }
     // A constant.
     Result<io::PostgresRows> query(std::string_view sql) { return db_.query(sql); }
 
@@ -96,6 +97,19 @@ TEST(PostgresSpendStoreTest, ARestoredDatabaseIsWrittenOn) {
         EXPECT_TRUE(backend.run(backend.store().write({row})).ok()) << before;
         EXPECT_TRUE(backend.run(backend.store().write({row})).ok()) << before;
     }
+}
+
+// A backup of the former tables leaves the later one in place: whom it names is of another past.
+TEST(PostgresSpendStoreTest, FormerTablesThatWereRestoredAreBroughtUpToDate) {
+    PostgresBackend backend;
+    const auto row = spend_row(Purse::kProvider, "serper", kToday, {1, 0, 0}, {1, 0, 0});
+    ASSERT_TRUE(backend.run(backend.store().load(kToday)).ok());
+    ASSERT_TRUE(backend.query("UPDATE sluice_books SET claim = 70").ok());
+    ASSERT_TRUE(
+        backend.query("UPDATE sluice_schema SET version = 1 WHERE store = 'spending'").ok());
+    ASSERT_TRUE(backend.migrate().ok());
+    EXPECT_EQ(backend.query("SELECT count(*) FROM sluice_books")->integer(0, 0), 0);
+    EXPECT_TRUE(backend.run(backend.store().write({row})).ok());
 }
 
 }  // namespace
