@@ -47,9 +47,12 @@ struct ImportCount {
 
 inline constexpr std::size_t kMaxPagesAtOnce = 1'000;  // in one import()
 inline constexpr std::size_t kMaxListed = 1'000;       // in one list()
-// So many removed pages are remembered, for who reads what changed; who knows the pages from before
-// the last one that is forgotten reads all of them again.
+// Which pages were removed is remembered of so many last changes, for who reads what changed; who
+// knows the pages from before the last removal that is forgotten reads all of them again.
 inline constexpr std::size_t kKeptRemovals = 10'000;
+// At most so many are forgotten with each further removal, so that none takes long where there are
+// more, as in a store of before there was a bound.
+inline constexpr std::size_t kForgottenRemovals = 1'000;
 
 // Called on any executor; each call resumes on its caller's. Errors beside those named: those of
 // the database (io/sqlite.h) and of its queue (kOverloaded).

@@ -280,14 +280,17 @@ Task<Result<PageRecord>> patch_in_transaction(PostgresSession& db, std::int64_t 
     co_return std::move(updated.record);
 }
 
-// Forgets the oldest removed pages beyond `kept`, but for what has to be known of all of them.
+// Forgets the oldest of the pages that were removed before the last `kept` changes, some at a time,
+// but for what has to be known of all of them.
 Task<Status> prune(PostgresSession& db, std::size_t kept) {
-    PostgresValues skip{kept};
+    PostgresValues bounds{kept, kForgottenRemovals};
     CO_TRY(const PostgresRows rows,
-           co_await db.query("SELECT changed FROM sluice_removed_page ORDER BY changed DESC"
-                             " LIMIT 1 OFFSET $1",
-                             std::move(skip)));
-    if (rows.empty()) {
+           co_await db.query("SELECT coalesce(max(changed), 0) FROM ("
+                             "SELECT changed FROM sluice_removed_page WHERE changed <="
+                             " (SELECT revision FROM sluice_page_revision) - $1::bigint"
+                             " ORDER BY changed LIMIT $2) AS oldest",
+                             std::move(bounds)));
+    if (rows.integer(0, 0) == 0) {
         co_return Status();
     }
     PostgresValues last{rows.integer(0, 0)};

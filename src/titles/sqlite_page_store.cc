@@ -304,12 +304,14 @@ Result<PageRecord> patch_in_transaction(SqliteConnection& db, std::int64_t id,
     return *std::move(record);
 }
 
-// Forgets the oldest removed pages beyond `kept`, but for what has to be known of all of them.
+// Forgets the oldest of the pages that were removed before the last `kept` changes, some at a time,
+// but for what has to be known of all of them.
 Status prune(SqliteConnection& db, std::size_t kept) {
     TRY(const std::int64_t last,
-        db.integer("SELECT coalesce((SELECT changed FROM removed_page ORDER BY changed DESC"
-                   " LIMIT 1 OFFSET ?1), 0)",
-                   {kept}));
+        db.integer("SELECT coalesce(max(changed), 0) FROM (SELECT changed FROM removed_page"
+                   " WHERE changed <= (SELECT revision FROM page_revision) - ?1"
+                   " ORDER BY changed LIMIT ?2)",
+                   {kept, kForgottenRemovals}));
     if (last == 0) {
         return {};
     }

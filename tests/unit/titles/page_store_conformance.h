@@ -4,7 +4,7 @@
 //         PageStore& store();         // the store under test
 //         PageStore& second_store();  // another process's view of the same pages
 //         test::ManualClock& clock();
-//         // Both remember this many removed pages:
+//         // Both remember the removals among this many last changes:
 //         static constexpr std::size_t kKept = 3;
 //         template <class T> Result<T> run(Task<Result<T>> task);  // to its end
 //         Status run(Task<Status> task);

@@ -115,6 +115,62 @@ TEST(PostgresPageStoreTest, ManyCandidatesAreReadInParts) {
     EXPECT_EQ(backend.run(backend.store().candidates(begun)).value().gone.size(), 5'001U);
 }
 
+// A store that was kept without a bound forgets what is too much bit by bit.
+TEST(PostgresPageStoreTest, ManyRemovedPagesAreForgottenSomeAtATime) {
+    PostgresBackend backend;
+    NewPage page;
+    page.title = "One";
+    ASSERT_TRUE(backend
+                    .execute("INSERT INTO sluice_removed_page"
+                             " SELECT n, n, 7 FROM generate_series(1, 2500) AS n;"
+                             "UPDATE sluice_page_revision SET revision = 2500, last_id = 2500")
+                    .ok());
+    for (const std::int64_t forgotten : {1'000, 2'000, 2'501}) {
+        const PageRecord added = backend.run(backend.store().add(page)).value();
+        ASSERT_TRUE(backend.run(backend.store().remove(added.id)).ok());
+        EXPECT_EQ(backend.db()
+                      .query("SELECT count(*) FROM sluice_removed_page WHERE id <= 2500")
+                      ->integer(0, 0),
+                  2'500 - std::min<std::int64_t>(forgotten, 2'500));
+        NewPage again = page;
+        again.id = forgotten == 1'000 ? 900 : 1'900;
+        if (forgotten < 2'500) {
+            EXPECT_EQ(backend.run(backend.store().add(again)).value().version, 8);
+        }
+    }
+}
+
+// A backup of the former tables leaves the later ones in place: what they have is of another past.
+TEST(PostgresPageStoreTest, FormerTablesThatWereRestoredAreBroughtUpToDate) {
+    PostgresBackend backend;
+    NewPage page;
+    page.title = "Kubernetes deployment checklist";
+    for (std::size_t i = 0; i < PostgresBackend::kKept; ++i) {
+        ASSERT_TRUE(backend.run(backend.store().add(page)).ok());
+    }
+    const StoreRevision lost = backend.run(backend.store().revision()).value();
+    ASSERT_TRUE(backend
+                    .execute("UPDATE sluice_page_pruned SET revision = 1, id = 1000, version = 70;"
+                             "DROP TRIGGER sluice_page_revision_noted ON sluice_page_revision;"
+                             "DELETE FROM sluice_page WHERE id > 1;"
+                             "UPDATE sluice_page_revision SET revision = 1, last_id = 1;"
+                             "UPDATE sluice_schema SET version = 1 WHERE store = 'pages'")
+                    .ok());
+    EXPECT_TRUE(backend.run(backend.store().candidates(lost)).value().is_whole)
+        << "by who runs meanwhile, too";
+    ASSERT_TRUE(backend.db().migrate(postgres_page_schema()).ok());
+    page.id = 500;
+    EXPECT_EQ(backend.run(backend.store().add(page)).value().version, 1);
+    page.id = std::nullopt;
+    const CandidateSet all = backend.run(backend.store().candidates(lost)).value();
+    EXPECT_TRUE(all.is_whole);
+    EXPECT_EQ(all.candidates.size(), 2U);
+    while (backend.run(backend.store().revision()).value().number < lost.number + 1) {
+        ASSERT_TRUE(backend.run(backend.store().add(page)).ok());
+    }
+    EXPECT_TRUE(backend.run(backend.store().candidates(lost)).value().is_whole);
+}
+
 // Who knows a revision that the database never was at, as after a restore, gets everything.
 TEST(PostgresPageStoreTest, OfAnotherPastEverythingIsRead) {
     PostgresBackend backend;

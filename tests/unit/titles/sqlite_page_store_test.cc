@@ -77,6 +77,36 @@ TEST(SqlitePageStore, CandidatesNeedNeitherBodiesNorPins) {
         << "what reads a body does need them";
 }
 
+// A store that was kept without a bound forgets what is too much bit by bit.
+TEST(SqlitePageStore, ManyRemovedPagesAreForgottenSomeAtATime) {
+    SqliteBackend backend;
+    NewPage page;
+    page.title = "One";
+    constexpr std::int64_t kMany = 2 * kForgottenRemovals + 500;
+    ASSERT_TRUE(backend
+                    .execute("WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n"
+                             " WHERE n < " +
+                             std::to_string(kMany) +
+                             ") INSERT INTO removed_page SELECT n + 100000, n, 7 FROM n;"
+                             "UPDATE page_revision SET revision = " +
+                             std::to_string(kMany))
+                    .ok());
+    for (const std::int64_t forgotten :
+         {std::int64_t{kForgottenRemovals}, std::int64_t{2 * kForgottenRemovals}}) {
+        const PageRecord added = backend.run(backend.store().add(page)).value();
+        ASSERT_TRUE(backend.run(backend.store().remove(added.id)).ok());
+        EXPECT_TRUE(backend.run(backend.store().candidates(forgotten - 1)).value().is_whole);
+        const CandidateSet rest = backend.run(backend.store().candidates(forgotten)).value();
+        EXPECT_FALSE(rest.is_whole);
+        EXPECT_GE(std::ssize(rest.gone), kMany - forgotten);
+    }
+    const PageRecord last = backend.run(backend.store().add(page)).value();
+    ASSERT_TRUE(backend.run(backend.store().remove(last.id)).ok());
+    const StoreRevision present = backend.run(backend.store().revision()).value();
+    EXPECT_TRUE(backend.run(backend.store().candidates(present.number - 5)).value().is_whole);
+    EXPECT_FALSE(backend.run(backend.store().candidates(present.number - 4)).value().is_whole);
+}
+
 // Whoever writes to the file, by whatever means, changes the revision.
 TEST(SqlitePageStore, TheRevisionIsKeptByTheDatabase) {
     SqliteBackend backend;
