@@ -33,12 +33,14 @@ HttpServerConfig HttpServerConfig::read(ConfigReader& in) {
                      "together; further ones are answered 503",
              .needs_restart = false},
             c.max_buffered_body_bytes, 64 * 1024, std::size_t{1024} * 1024 * 1024 * 1024);
-    in.size({.key = "max_waiting_answer_bytes",
-             .help = "what answers that clients do not read may hold of memory, of all connections "
-                     "together; beyond it those who have read nothing for longest are cut off, and "
-                     "large answers are 503 until there is room",
-             .needs_restart = false},
-            c.max_waiting_answer_bytes, 1024 * 1024, std::size_t{1024} * 1024 * 1024 * 1024);
+    in.size(
+        {.key = "max_waiting_answer_bytes",
+         .help = "what answers that clients do not read may hold of memory, of all connections "
+                 "together; beyond it those who have read nothing for a second are cut off, then "
+                 "the slowest of those who have read one answer for five, and large answers are "
+                 "503 until there is room, but for searches that were paid for",
+         .needs_restart = false},
+        c.max_waiting_answer_bytes, 1024 * 1024, std::size_t{1024} * 1024 * 1024 * 1024);
     in.duration({.key = "header_timeout_s",
                  .help = "from the first byte of a request's head to its last",
                  .needs_restart = false},

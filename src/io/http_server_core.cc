@@ -111,10 +111,15 @@ void ServerCounters::flush() {
     add_and_clear(unread_refused_total_, unread_refused_);
 }
 
-std::optional<Error> ServerCore::refuse_for_room(const HttpResponse& answer) {
-    const std::size_t shared_bytes = answer.body ? answer.body->size() : 0;
-    const std::size_t bytes = answer.lead.size() + shared_bytes + answer.tail.size();
-    if (bytes <= kSmallAnswer || has_room_for_answers()) {
+std::optional<Error> ServerCore::refuse_for_room(const HttpResponse& answer,
+                                                 const HttpRequest& request) {
+    if (has_room_for_answers() || answer.was_paid || request.method == Method::kHead ||
+        request.over_unix_socket) {
+        return std::nullopt;
+    }
+    const std::size_t own = answer.lead.size() + answer.tail.size();
+    const bool adds_body = answer.body && !shared.waiting.holds(*answer.body);
+    if (own + (adds_body ? answer.body->size() : 0) <= kSmallAnswer) {
         return std::nullopt;
     }
     counters.unread_refused();

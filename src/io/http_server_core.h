@@ -140,8 +140,10 @@ struct ServerCore {
     bool has_room_for_answers() const {
         return shared.waiting.total() <= config.max_waiting_answer_bytes;
     }
-    // Why a large answer is not given now, which is counted; nothing: it may be given.
-    std::optional<Error> refuse_for_room(const HttpResponse& answer);
+    // Why `answer` is not given to `request` now, which is counted; nothing: it may be given, as it
+    // may where it adds little, was paid for, or goes to the Unix socket: who may use that looks at
+    // what is going on.
+    std::optional<Error> refuse_for_room(const HttpResponse& answer, const HttpRequest& request);
 
     ServerShared& shared;
     boost::asio::io_context& io;

@@ -39,7 +39,7 @@ const obs::MetricSpec kHttpUnread{
     MetricType::kCounter,
     "sluice_http_unread_total",
     "What became of answers because of server.max_waiting_answer_bytes: dropped (their client had "
-    "read nothing for longest and was cut off), refused (a large one, answered 503).",
+    "read nothing, or least, for longest and was cut off), refused (a large one, answered 503).",
     {"outcome"}};
 const obs::MetricSpec kHttpWaitingBytes{
     MetricType::kGauge,

@@ -21,7 +21,6 @@ namespace {
 constexpr Millis kLongestSweep{250};
 constexpr Millis kShortestSweep{5};
 constexpr Millis kAcceptPause{100};  // after the process ran out of descriptors or memory
-constexpr Millis kUnread{1'000};     // who took nothing for so long may be cut off for want of room
 
 }  // namespace
 
@@ -180,17 +179,17 @@ void HttpServerThread::sweep() {
     });
 }
 
-// Of the clients that take nothing those first that have done so for longest, until there is room.
+// Until there is room.
 void HttpServerThread::drop_unread() {
-    std::vector<std::pair<Instant, HttpSession*>> unread;
+    std::vector<std::pair<WaitingReader, HttpSession*>> unread;
     for (HttpSession& session : sessions_) {
-        const std::optional<Instant> since = session.unread_since();
-        if (since && core_.now - *since >= kUnread) {
-            unread.emplace_back(*since, &session);
+        const std::optional<WaitingReader> reader = session.reader(core_.now);
+        if (reader && may_be_cut(*reader)) {
+            unread.emplace_back(*reader, &session);
         }
     }
-    std::ranges::sort(unread);
-    for (const auto& [since, session] : unread) {
+    std::ranges::sort(unread, is_cut_before, [](const auto& one) { return one.first; });
+    for (const auto& [reader, session] : unread) {
         if (core_.has_room_for_answers()) {
             return;
         }

@@ -345,7 +345,7 @@ void HttpSession::serve() {
 
 void HttpSession::answer(HttpResponse response) {
     Workspace& w = *workspace_;
-    if (const auto error = core_.refuse_for_room(response)) {
+    if (const auto error = core_.refuse_for_room(response, w.request)) {
         response = refusal(*error, w.request.context.id);
     }
     const RequestHead& head = w.input.head();
@@ -451,9 +451,10 @@ IoState HttpSession::flush(std::size_t& may_write) {
         const IoResult write = transport_.write(answers.buffers(storage));
         answers.written(write.bytes);
         may_write -= std::min(may_write, write.bytes);
+        taken_while_held_ += write.bytes;
         if (write.state != IoState::kOk) {
             answers.await_room();
-            held_answers_.hold(answers);
+            hold_answers();
             if (phase_ != Phase::kWrite || write.bytes > 0) {
                 enter(Phase::kWrite, core_.shared.clock.now());
             }

@@ -49,10 +49,13 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     void drain();
     // Closes the connection, whatever it is doing. A handler's Task is cancelled.
     void cut();
-    // Since when the client has taken nothing of an answer that waits; nothing: it takes what
-    // comes.
-    std::optional<Instant> unread_since() const {
-        return phase_ == Phase::kWrite && !cut_ ? std::optional(since_) : std::nullopt;
+    // How the client takes an answer that waits; nothing: it takes what comes.
+    std::optional<WaitingReader> reader(Instant now) const {
+        if (phase_ != Phase::kWrite || cut_) {
+            return std::nullopt;
+        }
+        return WaitingReader{
+            .held = now - held_since_, .silent = now - since_, .taken = taken_while_held_};
     }
 
  private:
@@ -85,6 +88,13 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
 
     IoResult fill();
     IoState flush(std::size_t& may_write);
+    void hold_answers() {
+        if (!held_answers_.any()) {
+            held_since_ = core_.shared.clock.now();
+            taken_while_held_ = 0;
+        }
+        held_answers_.hold(workspace_->answers);
+    }
 
     void start_reply();
     void finish_reply(const std::exception_ptr& error, HttpResponse response);
@@ -108,9 +118,11 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     Phase phase_ = Phase::kIdle;
     std::atomic<std::size_t>& places_;  // where this connection is counted
     BodyBytes body_bytes_;
-    HeldAnswers held_answers_;     // while the client takes none
-    bool awaits_input_ = false;    // a wait for input is under way
-    bool steps_on_input_ = false;  // the machine goes on when it ends
+    HeldAnswers held_answers_;          // while the client takes none
+    Instant held_since_{};              // when it first did so; with held_answers_
+    std::size_t taken_while_held_ = 0;  // bytes, of these and of what came behind them
+    bool awaits_input_ = false;         // a wait for input is under way
+    bool steps_on_input_ = false;       // the machine goes on when it ends
     bool timed_out_ = false;
     bool cut_ = false;
     bool closing_ = false;        // after the answers that are waiting to be written

@@ -2,6 +2,7 @@
 // that many of them share counts once.
 #pragma once
 
+#include "base/clock.h"
 #include "io/http_message.h"
 #include "io/response_batch.h"
 
@@ -18,6 +19,8 @@ namespace sluice::io {
 class WaitingBytes {
  public:
     std::size_t total() const { return total_.load(std::memory_order_relaxed); }
+    // Whether somebody waits for it, so that it costs nothing more.
+    bool holds(const HttpBody& body) const;
 
  private:
     friend class HeldAnswers;
@@ -32,7 +35,7 @@ class WaitingBytes {
         std::size_t bytes = 0;
     };
     std::atomic<std::size_t> total_{0};
-    std::mutex mutex_;
+    mutable std::mutex mutex_;
     std::unordered_map<const HttpBody*, Shared> bodies_;
 };
 
@@ -54,6 +57,8 @@ class HeldAnswers {
         }
     }
     void release();
+    // Whether there is anything.
+    bool any() const { return own_ > 0; }
 
  private:
     using Bodies = std::vector<std::shared_ptr<const HttpBody>>;
@@ -62,5 +67,20 @@ class HeldAnswers {
     std::size_t own_ = 0;
     Bodies bodies_;
 };
+
+// A client for whom an answer waits.
+struct WaitingReader {
+    Duration held{};        // since it first left something untaken
+    Duration silent{};      // since it last took anything
+    std::size_t taken = 0;  // bytes, meanwhile
+};
+
+// Who may be cut off for want of room: who took nothing for a second, or has been at it for five
+// seconds, however much is taken. Readers that keep up are done by then, and what is left goes by
+// speed, so that many slow ones can't keep the room from others.
+bool may_be_cut(const WaitingReader& reader);
+// Whether `one` is cut off before `other`: who has been silent for a second first, longest first;
+// then who takes least in a second.
+bool is_cut_before(const WaitingReader& one, const WaitingReader& other);
 
 }  // namespace sluice::io

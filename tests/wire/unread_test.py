@@ -25,9 +25,9 @@ def gateway(tmp_path_factory):
 
 
 class Unread:
-    def __init__(self, gateway, target):
+    def __init__(self, gateway, target, room=4096):
         self.socket = socket.socket()
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, room)
         self.socket.settimeout(20)
         self.socket.connect(gateway.address)
         self.socket.sendall(f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
@@ -40,6 +40,12 @@ class Unread:
         except ConnectionResetError:
             pass
         return total
+
+    def read_some(self, most):
+        try:
+            self.socket.recv(most, socket.MSG_DONTWAIT)
+        except (BlockingIOError, ConnectionResetError):
+            pass
 
     def close(self):
         self.socket.close()
@@ -73,6 +79,22 @@ def test_who_reads_nothing_makes_room_in_the_end(gateway):
     assert min(reader.read_to_the_end() for reader in readers) < PAGE_BYTES * 0.9, "the rest was cut off"
     for reader in readers:
         reader.close()
+    until(lambda: waiting(gateway) == 0)
+
+
+def test_who_reads_all_the_time_but_slowly_makes_room_too(gateway):
+    """Nobody is ever silent for a second, and still a large page is given in the end."""
+    before = gateway.metric("sluice_http_unread_total", outcome="dropped")
+    readers = [Unread(gateway, f"/p/large-{n}", room=1 << 17) for n in range(PAGES)]
+    try:
+        def dropped():
+            for reader in readers:
+                reader.read_some(1 << 15)
+            return gateway.metric("sluice_http_unread_total", outcome="dropped") > before
+        until(dropped)
+    finally:
+        for reader in readers:
+            reader.close()
     until(lambda: waiting(gateway) == 0)
 
 

@@ -113,6 +113,7 @@ io::HttpResponse render(const web::Served& served, const RequestFacts& facts, In
     json.end_object();
     response.lead.back() = ',';  // in place of the brace that closes it
     response.body = search.body_of(*served.answer, web::Door::kRest, render_shared);
+    response.was_paid = !served.cached;
     return response;
 }
 
