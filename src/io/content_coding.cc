@@ -81,6 +81,29 @@ void take_element(std::string_view element, Qualities& qualities) {
     }
 }
 
+void append_stored_block(std::string& out, std::string_view block, bool is_last) {
+    out.push_back(is_last ? '\1' : '\0');
+    append_little_endian(out, block.size(), 2);
+    append_little_endian(out, ~block.size(), 2);
+    out.append(block);
+}
+
+// All but what fits into one block, which is left in `text`.
+void append_stored_blocks(std::string& out, std::string_view& text) {
+    while (text.size() > kMaxStoredBlock) {
+        append_stored_block(out, text.substr(0, kMaxStoredBlock), false);
+        text.remove_prefix(kMaxStoredBlock);
+    }
+}
+
+std::uint32_t checksum_on(std::uint32_t before, std::string_view text) {
+    if (text.empty()) {
+        return before;  // zlib would begin anew, since an empty text may be nowhere
+    }
+    return static_cast<std::uint32_t>(
+        crc32_z(before, reinterpret_cast<const Bytef*>(text.data()), text.size()));
+}
+
 // One zstd frame that holds `text` as it is; nothing for none.
 void append_raw_frame(std::string& out, std::string_view text) {
     if (text.empty()) {
@@ -143,26 +166,25 @@ CodingChoice choose_coding(std::span<const HeaderField> fields) {
     return choice;
 }
 
-CodedBody splice_gzip(std::string_view lead, const HttpBody& body) {
+CodedBody splice_gzip(std::string_view lead, const HttpBody& body, std::string_view tail) {
     const HttpBody::Encoded& encoded = body.gzip();
     CodedBody coded;
     // Magic, DEFLATE, no flags, no time, no extra flags, an unknown file system (RFC 1952).
     coded.before.assign("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", 10);
-    for (std::string_view rest = lead; !rest.empty();) {
-        const std::string_view block = rest.substr(0, kMaxStoredBlock);
-        coded.before.push_back('\0');  // not the last block; stored
-        append_little_endian(coded.before, block.size(), 2);
-        append_little_endian(coded.before, ~block.size(), 2);
-        coded.before.append(block);
-        rest.remove_prefix(block.size());
+    std::string_view rest = lead;
+    append_stored_blocks(coded.before, rest);
+    if (!rest.empty()) {
+        append_stored_block(coded.before, rest, false);
     }
     coded.shared = encoded.data;
+    rest = tail;
+    append_stored_blocks(coded.after, rest);
+    append_stored_block(coded.after, rest, true);  // empty where there is no tail
 
-    const auto* const lead_bytes = reinterpret_cast<const Bytef*>(lead.data());
-    const uLong lead_crc = crc32_z(crc32_z(0, nullptr, 0), lead_bytes, lead.size());
+    const auto lead_crc = checksum_on(0, lead);
     const uLong crc = crc32_combine(lead_crc, encoded.crc32, static_cast<z_off_t>(body.size()));
-    append_little_endian(coded.after, crc, 4);
-    append_little_endian(coded.after, lead.size() + body.size(), 4);
+    append_little_endian(coded.after, checksum_on(static_cast<std::uint32_t>(crc), tail), 4);
+    append_little_endian(coded.after, lead.size() + body.size() + tail.size(), 4);
     return coded;
 }
 

@@ -35,9 +35,9 @@ struct CodedBody {
     std::size_t size() const { return before.size() + shared.size() + after.size(); }
 };
 
-// `lead` followed by `body` as one gzip member: the lead as stored blocks, the memoised stream, and
-// the checksum of both, computed from their two checksums.
-CodedBody splice_gzip(std::string_view lead, const HttpBody& body);
+// `lead`, `body` and `tail` as one gzip member: the lead as stored blocks, the memoised stream, the
+// tail as stored blocks, and the checksum of all, computed from theirs.
+CodedBody splice_gzip(std::string_view lead, const HttpBody& body, std::string_view tail = {});
 // As a frame of raw blocks and the memoised frame, and `tail` as another one; decoders take frames
 // one after the other.
 CodedBody splice_zstd(std::string_view lead, const HttpBody& body, std::string_view tail = {});

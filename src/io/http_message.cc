@@ -22,6 +22,7 @@ constexpr int kZstdLevel = 3;
 constexpr int kRawDeflate = -15;  // the largest window, no zlib header
 constexpr int kMemoryLevel = 8;   // zlib's default
 
+// Whole bytes that more blocks may follow: the last one, which an answer adds, is not among them.
 std::string raw_deflate(std::string_view plain) {
     z_stream stream{};
     if (deflateInit2(&stream, kDeflateLevel, Z_DEFLATED, kRawDeflate, kMemoryLevel,
@@ -29,24 +30,28 @@ std::string raw_deflate(std::string_view plain) {
         throw std::bad_alloc();
     }
     std::string out;
-    out.resize(deflateBound(&stream, static_cast<uLong>(plain.size())));
+    // The bound is for a stream that ends; what makes it whole bytes instead takes a few more.
+    constexpr std::size_t kFlushBytes = 16;
+    out.resize(deflateBound(&stream, static_cast<uLong>(plain.size())) + kFlushBytes);
     stream.next_out = reinterpret_cast<Bytef*>(out.data());
     // zlib counts in 32 bits; bodies of 4 GiB and more are fed in steps.
     constexpr std::size_t kStep = std::size_t{1} << 30;
-    int state = Z_OK;
     std::size_t room = out.size();
-    do {
+    for (bool is_done = false; !is_done;) {
         const std::size_t in = std::min(plain.size(), kStep);
         const std::size_t space = std::min(room, kStep);
         stream.next_in = reinterpret_cast<const Bytef*>(plain.data());
         stream.avail_in = static_cast<uInt>(in);
         stream.avail_out = static_cast<uInt>(space);
-        state = deflate(&stream, in == plain.size() ? Z_FINISH : Z_NO_FLUSH);
+        const bool is_last = in == plain.size();
+        const int state = deflate(&stream, is_last ? Z_SYNC_FLUSH : Z_NO_FLUSH);
+        SLUICE_ASSERT(state == Z_OK);
         plain.remove_prefix(in - stream.avail_in);
         room -= space - stream.avail_out;
-    } while (state == Z_OK);
+        is_done = is_last && stream.avail_out > 0;
+        SLUICE_ASSERT(is_done || room > 0);
+    }
     deflateEnd(&stream);
-    SLUICE_ASSERT(state == Z_STREAM_END);
     out.resize(out.size() - room);
     out.shrink_to_fit();
     return out;

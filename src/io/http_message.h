@@ -76,7 +76,7 @@ class HttpBody {
     std::size_t memory_bytes() const;
 
     struct Encoded {
-        std::string data;         // gzip: a raw DEFLATE stream that ends; zstd: whole frames
+        std::string data;         // gzip: DEFLATE without the last block; zstd: whole frames
         std::uint32_t crc32 = 0;  // of the plain bytes
     };
     const Encoded& gzip() const;

@@ -126,11 +126,9 @@ Body plain_body(HttpResponse&& response) {
     return body;
 }
 
-// Where little or nothing is shared, the memo would not help, and nothing can follow on it in gzip:
-// the whole body is compressed as one.
-void join_unless_spliced(HttpResponse& response, Coding coding) {
-    const bool can_follow = response.tail.empty() || coding == Coding::kZstd;
-    if (response.body && response.body->size() >= ResponseBatch::kCompressFrom && can_follow) {
+// Where little or nothing is shared, the memo would not help: the whole body is compressed as one.
+void join_unless_shared(HttpResponse& response) {
+    if (response.body && response.body->size() >= ResponseBatch::kCompressFrom) {
         return;
     }
     std::string whole = std::move(response.lead);
@@ -161,10 +159,10 @@ Body choose_body(HttpResponse&& response, const AnswerContext& context) {
         body.varies = worth_it;
         return body;
     }
-    join_unless_spliced(response, choice.coding);
+    join_unless_shared(response);
     Body body;
     body.pieces = choice.coding == Coding::kGzip
-                      ? splice_gzip(response.lead, *response.body)
+                      ? splice_gzip(response.lead, *response.body, response.tail)
                       : splice_zstd(response.lead, *response.body, response.tail);
     if (body.pieces.size() >= plain_size && !choice.identity_refused) {
         body = plain_body(std::move(response));

@@ -139,9 +139,11 @@ TEST(ContentCoding, SplicesWhatItDidNotCompress) {
             const std::string lead = text_of(lead_size);
             const std::string expected = lead + std::string(body->bytes());
             EXPECT_EQ(gunzip(joined(splice_gzip(lead, *body))), expected) << lead_size;
+            const std::string behind = std::string(body->bytes()) + lead;
+            EXPECT_EQ(gunzip(joined(splice_gzip("", *body, lead))), behind) << lead_size;
+            EXPECT_EQ(gunzip(joined(splice_gzip(lead, *body, "tail"))), expected + "tail");
             EXPECT_EQ(unzstd(joined(splice_zstd(lead, *body))), expected) << lead_size;
-            EXPECT_EQ(unzstd(joined(splice_zstd("", *body, lead))),
-                      std::string(body->bytes()) + lead);
+            EXPECT_EQ(unzstd(joined(splice_zstd("", *body, lead))), behind) << lead_size;
             EXPECT_EQ(unzstd(joined(splice_zstd(lead, *body, "tail"))), expected + "tail");
         }
     }
@@ -218,6 +220,24 @@ TEST(ContentCoding, ReachesTheClient) {
         const auto head = client.read_head();
         ASSERT_TRUE(head) << c.name;
         EXPECT_EQ(head->header("Content-Length"), std::to_string(response->body.size())) << c.name;
+    }
+}
+
+// Protects: what many share is held once in every coding, whatever stands before and behind it.
+TEST(ContentCoding, ASharedBodyIsHeldOnceInEveryCoding) {
+    const auto body = std::make_shared<const io::HttpBody>(text_of(100'000));
+    for (const std::string accept : {"", "gzip", "zstd"}) {
+        const std::vector<io::HeaderField> fields = {{"Accept-Encoding", accept}};
+        io::AnswerContext context{.date_line = {}, .request_id = "1"};
+        context.request_fields = fields;
+        io::HttpResponse response;
+        response.lead = "lead";
+        response.body = body;
+        response.tail = "tail";
+        io::ResponseBatch batch;
+        batch.add(std::move(response), context);
+        ASSERT_EQ(batch.bodies().size(), 1U) << accept;
+        EXPECT_EQ(batch.bodies()[0], body) << accept;
     }
 }
 
