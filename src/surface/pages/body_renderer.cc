@@ -1,7 +1,5 @@
 #include "surface/pages/body_renderer.h"
 
-#include "surface/pages/markdown.h"
-
 #include <utility>
 
 namespace sluice::surface {
@@ -18,12 +16,12 @@ guard::LanesConfig lanes() {
     return config;
 }
 
-BodyHtml html_of(const std::string& markdown) {
-    return std::make_shared<const io::HttpBody>(markdown_to_html(markdown));
+BodyHtml html_of(const BodyRenderer::ToHtml& to_html, const std::string& markdown) {
+    return std::make_shared<const io::HttpBody>(to_html(markdown));
 }
 
-Task<BodyHtml> render_here(std::string markdown) {
-    co_return html_of(markdown);
+Task<BodyHtml> render_here(const BodyRenderer::ToHtml& to_html, std::string markdown) {
+    co_return html_of(to_html, markdown);
 }
 
 Error too_much(Error reason) {
@@ -36,9 +34,10 @@ Error too_much(Error reason) {
 }  // namespace
 
 BodyRenderer::BodyRenderer(Executor control, Clock& clock,
-                           std::function<void(std::exception_ptr)> on_exception)
+                           std::function<void(std::exception_ptr)> on_exception, ToHtml to_html)
     : control_(control),
       clock_(clock),
+      to_html_(std::move(to_html)),
       tasks_(std::move(control), std::move(on_exception)),
       gate_(lanes(), clock),
       flights_(tasks_, clock, {.max_flights = kAtOnce + kMaxQueued, .max_unattended = kAtOnce}) {}
@@ -48,7 +47,7 @@ Task<Result<BodyHtml>> BodyRenderer::html(BodyKey key, std::string markdown) {
         co_return known;
     }
     if (markdown.size() <= kShort) {
-        BodyHtml html = html_of(markdown);
+        BodyHtml html = html_of(to_html_, markdown);
         cache_.put(key, html);
         co_return html;
     }
@@ -80,7 +79,7 @@ Task<Result<BodyHtml>> BodyRenderer::render(BodyKey key, std::string markdown,
     const guard::Stake::Hold hold(stake.get());
     const auto thread = threads_.try_acquire();
     SLUICE_ASSERT(thread);  // there are as many tickets as threads
-    Task<BodyHtml> work = render_here(std::move(markdown));
+    Task<BodyHtml> work = render_here(to_html_, std::move(markdown));
     BodyHtml html = co_await run_on(thread->executor(), std::move(work));
     cache_.put(key, html);
     co_return html;

@@ -8,6 +8,7 @@
 #include "guard/lanes.h"
 #include "guard/singleflight.h"
 #include "surface/pages/body_cache.h"
+#include "surface/pages/markdown.h"
 #include "titles/compute_threads.h"
 
 #include <cstddef>
@@ -15,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace sluice::surface {
 
@@ -28,9 +30,12 @@ class BodyRenderer {
     static constexpr std::size_t kShort = 1'024;   // a body up to here is rendered where it is
 
     // Threads are waited for on `control`'s thread. References outlive it, and it outlives its
-    // calls. An exception that leaves the work is given to `on_exception`.
+    // calls. An exception that leaves the work is given to `on_exception`. `to_html` is
+    // markdown_to_html(), which a test may hold up; called on any thread.
+    using ToHtml = std::function<std::string(std::string_view markdown)>;
     BodyRenderer(Executor control, Clock& clock,
-                 std::function<void(std::exception_ptr)> on_exception);
+                 std::function<void(std::exception_ptr)> on_exception,
+                 ToHtml to_html = markdown_to_html);
 
     // The body of that page in that version, which is `markdown`. Errors: kOverloaded with when to
     // come back, where too many wait or this one has waited for too long; kCancelled.
@@ -47,6 +52,7 @@ class BodyRenderer {
 
     const Executor control_;
     Clock& clock_;
+    const ToHtml to_html_;
     BodyCache cache_;
     titles::ComputeThreads threads_{"markdown", kAtOnce};
     // The rest belongs to the control loop.

@@ -4,6 +4,7 @@
 #include "titles/pin.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
 #include <utility>
 
@@ -24,8 +25,11 @@ PinGate::PinGate(titles::ComputeThreads& threads, std::int64_t wrong_an_hour, co
                  Random& random, obs::Metrics& metrics)
     : threads_(threads),
       wrong_an_hour_(wrong_an_hour),
+      own_wrong_an_hour_(
+          std::min(wrong_an_hour, std::max(kTriesPerMinute, wrong_an_hour / kClientsPart))),
       clock_(clock),
       tries_({.length = std::chrono::minutes{1}}, random),
+      own_wrong_({.length = std::chrono::hours{1}}, random),
       wrong_({.length = std::chrono::hours{1}}, random) {
     for (std::size_t i = 0; i < kPinOutcomes; ++i) {
         counted_[i] = metrics.counter(kPinTries, {std::string(kNames[i])});
@@ -43,9 +47,30 @@ PinVerdict PinGate::too_many(PinOutcome outcome, const guard::WindowVerdict& win
     return count(outcome, std::max(wait, seconds{1}));
 }
 
-void PinGate::give_back(const Try& tried) {
-    tries_.give_back(tried.client_key, tried.at);
+void PinGate::give_back_wrong(const Try& tried) {
+    own_wrong_.give_back(tried.client_key, tried.at);
     wrong_.give_back(tried.page_key, tried.at);
+}
+
+// Counts it in all windows, or in none and says why.
+std::optional<PinVerdict> PinGate::take(const Try& tried) {
+    const guard::WindowVerdict own = tries_.take(tried.client_key, kTriesPerMinute, tried.at);
+    if (!own.allowed) {
+        return too_many(PinOutcome::kLimited, own, tried.at);
+    }
+    const guard::WindowVerdict hour =
+        own_wrong_.take(tried.client_key, own_wrong_an_hour_, tried.at);
+    if (!hour.allowed) {
+        tries_.give_back(tried.client_key, tried.at);
+        return too_many(PinOutcome::kLimited, hour, tried.at);
+    }
+    const guard::WindowVerdict all = wrong_.take(tried.page_key, wrong_an_hour_, tried.at);
+    if (!all.allowed) {
+        tries_.give_back(tried.client_key, tried.at);
+        own_wrong_.give_back(tried.client_key, tried.at);
+        return too_many(PinOutcome::kPageLimited, all, tried.at);
+    }
+    return std::nullopt;
 }
 
 Task<PinVerdict> PinGate::open(std::string client, std::int64_t page, std::string hash,
@@ -53,30 +78,26 @@ Task<PinVerdict> PinGate::open(std::string client, std::int64_t page, std::strin
     using std::chrono::seconds;
     const std::string page_key = std::to_string(page);
     const Try tried{client + "\n" + page_key, page_key, clock_.wall_now()};
-    const guard::WindowVerdict own = tries_.take(tried.client_key, kTriesPerMinute, tried.at);
-    if (!own.allowed) {
-        co_return too_many(PinOutcome::kLimited, own, tried.at);
-    }
-    // A place for a wrong one is taken beforehand, so that many at once don't get past the bound.
-    const guard::WindowVerdict all = wrong_.take(tried.page_key, wrong_an_hour_, tried.at);
-    if (!all.allowed) {
-        tries_.give_back(tried.client_key, tried.at);
-        co_return too_many(PinOutcome::kPageLimited, all, tried.at);
-    }
+    // Nothing is counted without the only slot: a right one that is still looked at would be taken
+    // for the last wrong one, and refuse the next for the rest of the hour.
+    static_assert(kAtOnce == 1);
     const auto slot = slots_.try_acquire();
     const auto thread = slot ? threads_.try_acquire() : std::nullopt;
     if (!thread) {
-        give_back(tried);
         co_return count(PinOutcome::kBusy, seconds{1});
+    }
+    if (const std::optional<PinVerdict> refused = take(tried)) {
+        co_return *refused;
     }
     const Result<bool> is_right =
         co_await run_on(thread->executor(), verify(std::move(hash), std::move(pin)));
     if (!is_right.ok()) {
-        give_back(tried);
+        tries_.give_back(tried.client_key, tried.at);
+        give_back_wrong(tried);
         co_return count(PinOutcome::kBusy, seconds{1});
     }
     if (*is_right) {
-        wrong_.give_back(tried.page_key, tried.at);
+        give_back_wrong(tried);
     }
     co_return count(*is_right ? PinOutcome::kRight : PinOutcome::kWrong, seconds{0});
 }

@@ -1,5 +1,5 @@
-// Whether a PIN opens a page: how often a client may try, how often all of them together may be
-// wrong, and on which threads that is found out.
+// Whether a PIN opens a page: how often a client may try and be wrong, how often all of them
+// together may be wrong, and on which threads that is found out. Counts in this process alone.
 #pragma once
 
 #include "base/clock.h"
@@ -15,6 +15,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace sluice::surface {
@@ -22,7 +23,7 @@ namespace sluice::surface {
 enum class PinOutcome : std::uint8_t {
     kRight,
     kWrong,
-    kLimited,      // too many tries of this client
+    kLimited,      // too many tries, or too many wrong ones, of this client
     kPageLimited,  // too many wrong ones of all clients
     kBusy,         // no thread, or no memory
 };
@@ -37,7 +38,10 @@ struct PinVerdict {
 class PinGate {
  public:
     static constexpr std::int64_t kTriesPerMinute = 5;  // of one client for one page
-    static constexpr std::size_t kAtOnce = 1;           // takes 64 MiB and a core
+    // A client may be wrong a tenth as often as all are, so that it can't lock the others out; but
+    // at least kTriesPerMinute times, for who mistypes.
+    static constexpr std::int64_t kClientsPart = 10;
+    static constexpr std::size_t kAtOnce = 1;  // takes 64 MiB and a core
 
     // References outlive it. PINs are verified on `threads`, which others use, too. `wrong_an_hour`
     // of a page may be wrong, whoever tries; then nobody's is looked at before the hour is over.
@@ -49,7 +53,7 @@ class PinGate {
     Task<PinVerdict> open(std::string client, std::int64_t page, std::string hash, Secret pin);
 
  private:
-    // One that was counted in both windows.
+    // One that is counted in the windows.
     struct Try {
         std::string client_key;
         std::string page_key;
@@ -57,14 +61,17 @@ class PinGate {
     };
     PinVerdict count(PinOutcome outcome, std::chrono::seconds retry_after);
     PinVerdict too_many(PinOutcome outcome, const guard::WindowVerdict& window, WallTime now);
-    void give_back(const Try& tried);
+    std::optional<PinVerdict> take(const Try& tried);
+    void give_back_wrong(const Try& tried);
 
     titles::ComputeThreads& threads_;
     guard::Slots slots_{kAtOnce};
     const std::int64_t wrong_an_hour_;
+    const std::int64_t own_wrong_an_hour_;
     const Clock& clock_;
     guard::WindowTable tries_;
-    guard::WindowTable wrong_;
+    guard::WindowTable own_wrong_;  // by client and page
+    guard::WindowTable wrong_;      // by page
     std::array<obs::Counter, kPinOutcomes> counted_;
 };
 

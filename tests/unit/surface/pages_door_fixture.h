@@ -17,12 +17,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <functional>
 #include <list>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -86,7 +89,10 @@ class PagesDoorTest : public testing::Test {
         }
         return response;
     }
-    std::vector<io::HttpResponse> get_at_once(const std::vector<std::string>& targets) {
+    // `meanwhile` is called when `early` of them have been answered.
+    std::vector<io::HttpResponse> get_at_once(const std::vector<std::string>& targets,
+                                              std::ptrdiff_t early = 0,
+                                              const std::function<void()>& meanwhile = {}) {
         std::list<TestRequest> requests;
         std::vector<std::optional<io::HttpResponse>> answers(targets.size());
         for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -97,6 +103,13 @@ class PagesDoorTest : public testing::Test {
                                   boost::asio::detached);
         }
         loop.restart();
+        const auto is_answered = [](const auto& answer) { return answer.has_value(); };
+        while (std::ranges::count_if(answers, is_answered) < early) {
+            loop.run_one();
+        }
+        if (meanwhile) {
+            meanwhile();
+        }
         loop.run();
         std::vector<io::HttpResponse> all;
         for (auto& answer : answers) {
@@ -168,9 +181,16 @@ class PagesDoorTest : public testing::Test {
             return titles::score_titles(corpus, match, limits, stop);
         }};
     titles::ComputeThreads pin_threads{"pins", 2};
-    static constexpr std::int64_t kWrongAnHour = 12;
+    static constexpr std::int64_t kWrongAnHour = 60;
+    std::function<void()> before_rendering;  // of a long body
     BodyRenderer bodies{loop.get_executor(), clock,
-                        [](const std::exception_ptr& error) { std::rethrow_exception(error); }};
+                        [](const std::exception_ptr& error) { std::rethrow_exception(error); },
+                        [this](std::string_view markdown) {
+                            if (before_rendering && markdown.size() > BodyRenderer::kShort) {
+                                before_rendering();
+                            }
+                            return markdown_to_html(markdown);
+                        }};
     PagesDoor door{search,       store, bodies, access, pin_threads,
                    kWrongAnHour, clock, random, metrics};
     PageSearchDoor programs{search, access};

@@ -82,6 +82,29 @@ TEST_F(PagesDoorTest, WrongPinsAreBoundedOverAllClients) {
     EXPECT_EQ(send_pin(path, "pin=2468", "192.0.2.1").status, 200);
 }
 
+// One client can't use up what all of them have, so that it locks nobody out but itself.
+TEST_F(PagesDoorTest, OneClientCanNotSpendTheHourOfAll) {
+    const titles::PageRecord page = add("Secret plans", "Plan *one*.");
+    claim(page.id, kHash2468);
+    clock.set_wall(WallTime(std::chrono::hours(500'000)));
+    const std::string path = "/p/" + page.slug;
+    int wrong = 0;
+    for (int minute = 0; minute < 20; ++minute) {
+        for (int i = 0; i < PinGate::kTriesPerMinute; ++i) {
+            wrong += send_pin(path, "pin=0000").status == 403 ? 1 : 0;
+        }
+        clock.advance(1min);
+    }
+    EXPECT_EQ(wrong, kWrongAnHour / PinGate::kClientsPart);
+    const io::HttpResponse limited = send_pin(path, "pin=2468");
+    EXPECT_EQ(limited.status, 429);
+    EXPECT_TRUE(has_header(limited, "Retry-After: 2400"));
+    EXPECT_EQ(send_pin(path, "pin=2468", "192.0.2.1").status, 200);
+    EXPECT_EQ(pin_tries("page_limited"), 0);
+    clock.advance(40min);
+    EXPECT_EQ(send_pin(path, "pin=2468").status, 200);
+}
+
 // While nobody can tell whether a PIN is right, it is neither wrong nor a try.
 TEST_F(PagesDoorTest, APinThatCanNotBeVerifiedIsNoWrongOne) {
     const titles::PageRecord page = add("Secret plans", "Plan *one*.");
