@@ -231,8 +231,8 @@ Task<io::HttpResponse> OpsDoor::render_readyz(Need need, RequestId id) {
         co_return problem(error, id);
     }
     if (need == Need::kTitles) {
-        const Error off{Code::kUnavailable, Blame::kGateway, "titles.enabled is false", {}};
-        co_return titles_ == TitlesServed::kYes ? json_response(kReady) : problem(off, id);
+        const std::optional<Error> error = co_await titles_trouble();
+        co_return error ? problem(*error, id) : json_response(kReady);
     }
     const std::optional<WebTrouble> trouble = co_await web_trouble();
     if (!trouble) {
@@ -241,11 +241,31 @@ Task<io::HttpResponse> OpsDoor::render_readyz(Need need, RequestId id) {
     if (need == Need::kWeb || titles_ == TitlesServed::kNo || !trouble->is_without_keys) {
         co_return problem(trouble->error, id);
     }
+    if (const std::optional<Error> error = co_await titles_trouble()) {
+        co_return problem(*error, id);
+    }
     std::string body;
     JsonWriter json(body);
     json.begin_object().field("status", "ready").key("without").begin_object();
     json.field("web", trouble->error.message).end_object().end_object();
     co_return json_response(std::move(body));
+}
+
+Task<std::optional<Error>> OpsDoor::titles_trouble() {
+    if (titles_ == TitlesServed::kNo) {
+        co_return Error{Code::kUnavailable, Blame::kGateway, "titles.enabled is false", {}};
+    }
+    if (database_ != nullptr) {
+        const io::PostgresClient::View view =
+            co_await run_on(database_->executor(), look_at(*database_));
+        if (!view.is_up) {
+            co_return Error{Code::kUnavailable,
+                            Blame::kGateway,
+                            "pages are in a database that can't be used; /v1/status says why",
+                            {}};
+        }
+    }
+    co_return std::nullopt;
 }
 
 // Anybody may ask this, and often: what costs more is only looked at to explain a refusal.

@@ -36,9 +36,9 @@ class OpsDoor {
     // Anybody: 200 when what this gateway is there for can be served, 503 with the reason
     // otherwise, and while draining. Tokens have to be known. Web searches need an enabled provider
     // of a route with a usable key, Redis where it is required, and somewhere to write spending
-    // down. A gateway that serves titles and has no key at all is there for those: it is ready, and
-    // `without` says why not for web searches. `need=web` and `need=titles` ask of one of them
-    // alone; any other `need` is a 400.
+    // down; titles need the database that pages are in. A gateway that serves titles and has no key
+    // at all is there for those: it is ready, and `without` says why not for web searches.
+    // `need=web` and `need=titles` ask of one of them alone; any other `need` is a 400.
     io::HttpReply readyz(const io::HttpRequest& request);
     // Scope status: lanes, circuits, egress, cache, Redis, the database, keys by state, providers,
     // as JSON.
@@ -64,6 +64,7 @@ class OpsDoor {
     };
     Task<io::HttpResponse> render_readyz(Need need, RequestId id);
     Task<std::optional<WebTrouble>> web_trouble();
+    Task<std::optional<Error>> titles_trouble();
     Task<io::HttpResponse> render_status();
     Task<io::HttpResponse> purge_both();
     io::HttpResponse purge_here(std::optional<bool> shared);

@@ -1,6 +1,9 @@
 // What probes and operators are told.
 #include "surface/rest/ops.h"
 
+#include "base/random.h"
+#include "io/postgres.h"
+#include "io/postgres_url.h"
 #include "request.h"
 #include "support/web_harness.h"
 
@@ -84,6 +87,25 @@ TEST_F(OpsDoorTest, ATitleSearchNeedsNoKey) {
     h.tokens.reload({});
     both.start_draining();
     EXPECT_EQ(ready(both, "/readyz?need=titles").status, 503);
+}
+
+// Pages that are in a database are served by nobody while it is away.
+TEST_F(OpsDoorTest, TitlesNeedTheirDatabase) {
+    io::PostgresConfig config;
+    config.target = io::parse_postgres_url("postgresql://sluice@127.0.0.1:1/sluice").value();
+    SeededRandom random{7};
+    const io::PostgresClient away(h.io.get_executor(), config, "", h.clock, random, h.log,
+                                  h.metrics);
+    OpsDoor both(h.web, h.access, &away, h.metrics, h.clock, "1.2.3", TitlesServed::kYes);
+    for (const char* target : {"/readyz?need=titles", "/readyz"}) {
+        const io::HttpResponse answer = ask(both, &OpsDoor::readyz, target);
+        EXPECT_EQ(answer.status, 503) << target;
+        EXPECT_NE(answer.lead.find("pages are in a database that can't be used"),
+                  std::string::npos);
+    }
+    h.add_key("tavily", "tvly-key-number-one");
+    EXPECT_EQ(ask(both, &OpsDoor::readyz, "/readyz").status, 200)
+        << "web searches go on with what is in memory";
 }
 
 // While tokens are not known nobody is sent here, whatever keys there are.
