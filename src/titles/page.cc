@@ -54,11 +54,12 @@ Status check_body(std::string_view body) {
         if (problem->excess == BodyExcess::kDepth) {
             return bad(line + " has lists and quotes that are more than " +
                        std::to_string(kMaxBodyDepth) +
-                       " deep in each other; indent it less, or put a text between");
+                       " deep in each other; indent it less, or put a text between; where they "
+                       "are part of a text or of code, begin the line with another character");
         }
         return bad(line +
-                   " has one image or link too many for a paragraph; put empty lines "
-                   "between them");
+                   " has one image or link too many for a page whose paragraphs have so many; put "
+                   "empty lines between them");
     }
     return {};
 }

@@ -6,6 +6,10 @@
 #include "titles/page.h"
 #include "titles/page_store.h"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <span>
 #include <string_view>
@@ -15,9 +19,23 @@ namespace sluice::surface {
 namespace {
 
 constexpr std::string_view kText = R"("type":"string")";
-constexpr std::string_view kNumber = R"("type":"integer","minimum":1,"maximum":9007199254740991)";
+// The schema of a whole number from 1 to `most`, which has 16 digits.
+constexpr auto number_up_to(std::int64_t most) {
+    constexpr std::string_view kBefore = R"("type":"integer","minimum":1,"maximum":)";
+    std::array<char, kBefore.size() + 16> text{};
+    std::ranges::copy(kBefore, text.begin());
+    for (std::size_t at = text.size(); at > kBefore.size(); most /= 10) {
+        at -= 1;
+        text[at] = static_cast<char>('0' + most % 10);
+    }
+    return text;
+}
+
+constexpr auto kNumberText = number_up_to(2 * titles::kMaxPageNumber + 1);
+constexpr std::string_view kNumber(kNumberText.data(), kNumberText.size());
 // Of what is given: what follows by itself has room above it.
-constexpr std::string_view kGiven = R"("type":"integer","minimum":1,"maximum":4503599627370495)";
+constexpr auto kGivenText = number_up_to(titles::kMaxPageNumber);
+constexpr std::string_view kGiven(kGivenText.data(), kGivenText.size());
 constexpr std::string_view kBoolean = R"("type":"boolean")";
 constexpr std::string_view kTitle = R"("type":"string","minLength":1,"maxLength":200)";
 constexpr std::string_view kSlug = R"("type":"string","maxLength":200)";
@@ -25,8 +43,7 @@ constexpr std::string_view kAuthor = R"("type":"string","maxLength":80)";
 constexpr std::string_view kLifecycle =
     R"("type":"string","enum":["active","unlisted","archived"])";
 constexpr std::string_view kPin = R"("type":["string","null"],"minLength":4,"maxLength":128)";
-static_assert(titles::kMaxPageNumber == 4'503'599'627'370'495 &&
-              titles::kMaxTitleCodePoints == 200 && titles::kMaxSlugBytes == 200 &&
+static_assert(titles::kMaxTitleCodePoints == 200 && titles::kMaxSlugBytes == 200 &&
               titles::kMaxAuthorCodePoints == 80 && titles::kMinPinBytes == 4 &&
               titles::kMaxPinBytes == 128);
 

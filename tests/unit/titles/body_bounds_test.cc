@@ -87,15 +87,24 @@ TEST(BodyBounds, ThePageSaysWhatToDo) {
     page.body = "a\n" + times("> ", kMaxBodyDepth + 1) + "b";
     EXPECT_EQ(validate(page).error().message,
               "body: line 2 has lists and quotes that are more than 64 deep in each other; indent "
-              "it less, or put a text between");
+              "it less, or put a text between; where they are part of a text or of code, begin the "
+              "line with another character");
     PagePatch patch;
     patch.body = page.body;
     EXPECT_EQ(validate(patch).error().code, Code::kInvalidRequest);
     patch.body = times("![[]()", 20'000);
     EXPECT_EQ(
         validate(patch).error().message,
-        "body: line 1 has one image or link too many for a paragraph; put empty lines between "
-        "them");
+        "body: line 1 has one image or link too many for a page whose paragraphs have so many; put "
+        "empty lines between them");
+    // The bound is of the page: paragraphs that would pass alone are too many together.
+    const std::string paragraph = times("![", 3'000) + times("[]()", 2'000) + "\n\n";
+    EXPECT_FALSE(body_problem(times(paragraph, 2)));
+    EXPECT_EQ(line_of(times(paragraph, 3), BodyExcess::kImages), 5U);
+    // The advice helps: code that begins otherwise is no quote.
+    const std::string quotes = times(">", kMaxBodyDepth + 1);
+    EXPECT_TRUE(body_problem("```\n" + quotes + "\n```\n"));
+    EXPECT_FALSE(body_problem("```\n." + quotes + "\n```\n"));
     patch.body = std::nullopt;
     patch.title = "Deep, and older than the bound";
     EXPECT_TRUE(validate(patch).ok());
