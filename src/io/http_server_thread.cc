@@ -7,6 +7,7 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <netinet/tcp.h>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -21,6 +22,11 @@ namespace {
 constexpr Millis kLongestSweep{250};
 constexpr Millis kShortestSweep{5};
 constexpr Millis kAcceptPause{100};  // after the process ran out of descriptors or memory
+
+// What the kernel takes of an answer beyond what it may send now. It would take megabytes, and a
+// client that reads slowly would seem to read nothing until most of them are gone.
+using UnsentInKernel = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
+constexpr int kUnsentInKernel = 128 * 1024;
 
 }  // namespace
 
@@ -97,6 +103,8 @@ void HttpServerThread::accepted(Listener& listener, Socket socket) {
     socket.non_blocking(true, ec);
     if (!ec && is_tcp) {
         socket.set_option(asio::ip::tcp::no_delay(true), ec);
+        error_code ignored;
+        socket.set_option(UnsentInKernel(kUnsentInKernel), ignored);
     }
     if (ec) {
         return;  // reset before it was accepted

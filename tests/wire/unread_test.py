@@ -2,6 +2,8 @@
 import gzip
 import json
 import socket
+import threading
+import time
 
 import pytest
 
@@ -125,3 +127,18 @@ def test_a_page_is_the_same_in_every_coding(gateway):
         assert {connection.read().body for _ in range(20)} == {plain}
         connection.send(b"HEAD /p/usual HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         assert connection.read(head_only=True).header("Content-Length") == str(len(plain))
+
+
+def test_a_slow_reader_is_no_client_that_reads_nothing(tmp_path):
+    """Steadily, and much slower than what the kernel would take at once."""
+    with Sluice(data_dir=tmp_path, args=["--set", "server.write_timeout_s=1"]) as running:
+        page = json.dumps({"title": "Large", "slug": "large", "body": "&" * 800_000})
+        assert running.command("pages", "import", "-", stdin=page).returncode == 0
+        reader = socket.create_connection(running.address, timeout=20)
+        reader.sendall(b"GET /p/large HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        begun, total = time.monotonic(), 0
+        while data := reader.recv(65536):
+            total += len(data)
+            while total > (time.monotonic() - begun) * 500_000:
+                threading.Event().wait(0.01)
+        assert total > 4_000_000
