@@ -217,6 +217,9 @@ def test_a_redis_that_is_emptied_is_told_again(upstream, redis, start):
     assert searches(gateways, 100) == {200: 100}
     resting = [key["id"] for key in keys_of(gateways[1]) if key["status"] == "quarantined"]
     assert len(resting) == 1
+    # Each tells what it knows, so all have to have heard of it, which they do every second.
+    for gateway in gateways:
+        until(lambda: gateway.get("/v1/status").json()["keys"]["serper"]["quarantined"] == 1)
     redis.command("FLUSHALL")
     redis.command("SCRIPT", "FLUSH")
     upstream.forget()

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 
@@ -104,7 +105,10 @@ class NoRoom : public testing::Test {
     obs::Metrics metrics;
     test::ScriptedHandler handler{clock};
     boost::asio::io_context loop;
-    ServerShared shared{.handler = handler, .clock = clock, .log = log, .accept_errors = {}};
+    ServerShared shared{.handler = handler,
+                        .clock = clock,
+                        .log = log,
+                        .accept_errors = obs::LogLimiter(1, std::chrono::seconds{10})};
     ServerCore core{shared, loop, HttpServerConfig(), 7, metrics};
     std::shared_ptr<const HttpBody> waiting =
         std::make_shared<const HttpBody>(std::string(kLarge, 'w'));
