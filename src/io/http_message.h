@@ -102,8 +102,8 @@ struct HttpResponse {
     std::shared_ptr<const HttpBody> body = nullptr;
     std::string tail = {};
     bool close = false;  // close the connection afterwards
-    bool was_paid =
-        false;  // somebody paid for it: given even where there is no room for large ones
+    // Somebody paid for it: it is given even where there is no room for large ones.
+    bool was_paid = false;
 };
 
 // A handler answers at once where it can (no coroutine is started then), else with a Task.
