@@ -29,16 +29,19 @@ class Scope {
         if (by_country_ && serves(demand.country)) {
             country_ = demand.country;
         }
-        only_up_ = std::ranges::any_of(options, [this](const EgressOption& option) {
-            return option.up && in_country(option);
-        });
+        for (std::size_t i = 0; i < options.size() && !only_up_; ++i) {
+            only_up_ = options[i].up && comes_in_question(options[i], i);
+        }
     }
 
     bool has(const EgressOption& option, std::size_t place) const {
-        return in_country(option) && (option.up || !only_up_) && place != except_;
+        return comes_in_question(option, place) && (option.up || !only_up_);
     }
 
  private:
+    bool comes_in_question(const EgressOption& option, std::size_t place) const {
+        return in_country(option) && place != except_;
+    }
     bool in_country(const EgressOption& option) const {
         return !by_country_ || option.country == country_;
     }

@@ -31,11 +31,11 @@ struct EgressDemand {
 
 // The place of an option; nothing: the call goes out directly or, with `except`, there is no other.
 //
-// In question come all options; for kGeo those of the country, else those that name none, else
-// nothing. Of these the ones that are up; all of them when none is, since what looks as if
-// everything failed is more likely a failure to look. kRotating takes them in turn. The others take
-// the one that ranks highest for the key (rendezvous hashing): with an option that goes only the
-// keys move that it had, and with one that is back only those return.
+// In question come all options but `except`; for kGeo those of the country, else those that name
+// none, else nothing. Of these the ones that are up; all of them when none is, since what looks as
+// if everything failed is more likely a failure to look. kRotating takes them in turn. The others
+// take the one that ranks highest for the key (rendezvous hashing): with an option that goes only
+// the keys move that it had, and with one that is back only those return.
 std::optional<std::size_t> pick_egress(std::span<const EgressOption> options,
                                        const EgressDemand& demand);
 

@@ -149,13 +149,27 @@ TEST(EgressPick, UsesAllWhenNoneIsUp) {
         }
         wanted.except = place;
         if (const auto other = pick_egress(some, wanted)) {
+            some[place].up = false;
             ASSERT_NE(*other, place);
-            ASSERT_EQ(some[*other].up, any_up);
+            ASSERT_EQ(some[*other].up, std::ranges::any_of(some, &EgressOption::up));
         } else {
-            ASSERT_LE(any_up ? std::ranges::count_if(some, &EgressOption::up)
-                             : static_cast<std::ptrdiff_t>(some.size()),
-                      1);
+            ASSERT_EQ(some.size(), 1U);
         }
+    }
+}
+
+// The last one that is up fails a call: those that count as down are tried rather than none.
+TEST(EgressPick, InPlaceOfTheLastThatIsUpOneThatIsDownIsTried) {
+    auto some = options({"de", "de", ""});
+    some[0].up = false;
+    some[2].up = false;
+    for (const auto policy : {EgressPolicy::kStatic, EgressPolicy::kSticky, EgressPolicy::kRotating,
+                              EgressPolicy::kGeo}) {
+        auto wanted = demand(policy);
+        wanted.country = "de";
+        ASSERT_EQ(pick(some, wanted), 1U);
+        wanted.except = 1;
+        EXPECT_NE(pick_egress(some, wanted).value_or(1), 1U);
     }
 }
 

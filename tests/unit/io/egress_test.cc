@@ -252,15 +252,18 @@ TEST_F(EgressTest, NothingGoesDownWithoutProbes) {
     EXPECT_EQ(metric(R"(sluice_egress_up{endpoint="a"})"), 1);
 }
 
-// A call whose proxy failed has one more way, unless nothing else is up.
+// A call whose proxy failed has one more way, as long as there is another endpoint.
 TEST_F(EgressTest, NamesAnotherWay) {
     configure(config_of(EgressPolicy::kRotating, {"a", "b"}));
     const EgressRoute a = through("a");
     EXPECT_EQ(router.other(a, {})->name(), "b");
     report(through("b"), kProxyFault, 3);
-    EXPECT_EQ(router.other(a, {}), std::nullopt) << "b is down";
+    EXPECT_EQ(in_use(), std::set<std::string>{"a"});
+    EXPECT_EQ(router.other(a, {})->name(), "b") << "what is up has just failed";
     report(a, kProxyFault, 3);
     EXPECT_EQ(router.other(a, {})->name(), "b") << "all are down";
+    configure(config_of(EgressPolicy::kRotating, {"a"}));
+    EXPECT_EQ(router.other(through("a"), {}), std::nullopt) << "there is no other";
 }
 
 // With all down every one is used, which is told once, and each that comes back is used alone.
