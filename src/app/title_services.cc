@@ -36,9 +36,10 @@ TitleServices::TitleServices(const Config& config, const Needs& needs, io::Sqlit
               [&log = needs.log](const std::exception_ptr& error) {
                   log.error("task_failed", {{"exception", exception_type(error)}});
               }),
+      pins_(needs.pin_threads, config.titles.pin_wrong_limit_hour, needs.clock, needs.random,
+            needs.metrics),
       programs_(search_, needs.access),
-      people_(search_, needs.pages, bodies_, needs.access, needs.pin_threads,
-              config.titles.pin_wrong_limit_hour, needs.clock, needs.random, needs.metrics) {}
+      people_(search_, needs.pages, bodies_, pins_, needs.access) {}
 
 Task<void> TitleServices::stop() {
     co_await search_.stop();

@@ -56,6 +56,7 @@ class TitleServices {
     titles::SearchBudget budget_;
     titles::TitleSearch search_;
     surface::BodyRenderer bodies_;
+    surface::PinGate pins_;
     surface::PageSearchDoor programs_;
     surface::PagesDoor people_;
 };

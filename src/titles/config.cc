@@ -50,8 +50,9 @@ TitlesConfig TitlesConfig::read(ConfigReader in) {
                          c.ipv6_prefix, 32, 128);
     in.integer<std::int64_t>({"pin_wrong_limit_hour",
                               "wrong PINs an hour for one page, from all clients together; then "
-                              "none is looked at until the hour is over; one client may be wrong "
-                              "a tenth as often, or five times; each process counts for itself"},
+                              "none is looked at until the hour is over or the page has a new "
+                              "PIN; one client may be wrong a tenth as often, or five times; each "
+                              "process counts for itself"},
                              c.pin_wrong_limit_hour, 1, kMostRequests);
     in.text({"budget_file",
              "where searches are counted; processes that name the same file count together; "

@@ -52,14 +52,8 @@ Error busy() {
 }  // namespace
 
 PagesDoor::PagesDoor(titles::TitleSearch& search, titles::PageStore& pages, BodyRenderer& bodies,
-                     const access::Access& access, titles::ComputeThreads& pin_threads,
-                     std::int64_t wrong_pins_an_hour, const Clock& clock, Random& random,
-                     obs::Metrics& metrics)
-    : search_(search),
-      pages_(pages),
-      bodies_(bodies),
-      access_(access),
-      pins_(pin_threads, wrong_pins_an_hour, clock, random, metrics) {}
+                     PinGate& pins, const access::Access& access)
+    : search_(search), pages_(pages), bodies_(bodies), pins_(pins), access_(access) {}
 
 io::HttpReply PagesDoor::ledger(const io::HttpRequest& request) {
     const std::string sort = first_field(request.query, "sort").value_or("");

@@ -3,18 +3,14 @@
 #pragma once
 
 #include "access/access.h"
-#include "base/clock.h"
-#include "base/random.h"
 #include "base/secret.h"
 #include "base/task.h"
 #include "io/http_message.h"
-#include "obs/metrics.h"
 #include "surface/common/router.h"
 #include "surface/pages/assets.h"
 #include "surface/pages/body_renderer.h"
 #include "surface/pages/pin_gate.h"
 #include "surface/pages/render.h"
-#include "titles/compute_threads.h"
 #include "titles/page_store.h"
 #include "titles/search.h"
 
@@ -35,12 +31,9 @@ class PagesDoor {
     static constexpr std::size_t kListed = 50;           // pages in a part of the ledger
     static constexpr std::size_t kMaxFormBytes = 1'024;  // of a form with a PIN
 
-    // References outlive it. `random` is thread-safe. PINs are verified on `pin_threads`, and so
-    // many of a page may be wrong in an hour.
+    // References outlive it.
     PagesDoor(titles::TitleSearch& search, titles::PageStore& pages, BodyRenderer& bodies,
-              const access::Access& access, titles::ComputeThreads& pin_threads,
-              std::int64_t wrong_pins_an_hour, const Clock& clock, Random& random,
-              obs::Metrics& metrics);
+              PinGate& pins, const access::Access& access);
 
     io::HttpReply ledger(const io::HttpRequest& request);
     // 404 with a `format`: that is a protocol for programs. A search and a theme are nothing that a
@@ -70,10 +63,10 @@ class PagesDoor {
     titles::TitleSearch& search_;
     titles::PageStore& pages_;
     BodyRenderer& bodies_;
+    PinGate& pins_;
     const access::Access& access_;
     Assets assets_;
     PageRenderer renderer_{assets_};
-    PinGate pins_;
 };
 
 // The routes of this door, which outlives them.

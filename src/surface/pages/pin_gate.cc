@@ -1,7 +1,6 @@
 #include "surface/pages/pin_gate.h"
 
 #include "surface/pages/metrics.h"
-#include "titles/pin.h"
 
 #include <algorithm>
 #include <array>
@@ -15,15 +14,17 @@ namespace {
 constexpr std::array<std::string_view, kPinOutcomes> kNames = {"right", "wrong", "limited",
                                                                "page_limited", "busy"};
 
-Task<Result<bool>> verify(std::string hash, Secret pin) {
-    co_return titles::verify_pin(hash, pin);
+// `verify` outlives the task.
+Task<Result<bool>> verified(const PinGate::Verify& verify, std::string hash, Secret pin) {
+    co_return verify(hash, pin);
 }
 
 }  // namespace
 
 PinGate::PinGate(titles::ComputeThreads& threads, std::int64_t wrong_an_hour, const Clock& clock,
-                 Random& random, obs::Metrics& metrics)
+                 Random& random, obs::Metrics& metrics, Verify verify)
     : threads_(threads),
+      verify_(std::move(verify)),
       wrong_an_hour_(wrong_an_hour),
       own_wrong_an_hour_(
           std::min(wrong_an_hour, std::max(kTriesPerMinute, wrong_an_hour / kClientsPart))),
@@ -76,7 +77,8 @@ std::optional<PinVerdict> PinGate::take(const Try& tried) {
 Task<PinVerdict> PinGate::open(std::string client, std::int64_t page, std::string hash,
                                Secret pin) {
     using std::chrono::seconds;
-    const std::string page_key = std::to_string(page);
+    // A PIN's salt is its own: who gives a page another one opens it to those who know that.
+    const std::string page_key = std::to_string(page) + "\n" + hash;
     const Try tried{client + "\n" + page_key, page_key, clock_.wall_now()};
     // Nothing is counted without the only slot: a right one that is still looked at would be taken
     // for the last wrong one, and refuse the next for the rest of the hour.
@@ -90,7 +92,7 @@ Task<PinVerdict> PinGate::open(std::string client, std::int64_t page, std::strin
         co_return *refused;
     }
     const Result<bool> is_right =
-        co_await run_on(thread->executor(), verify(std::move(hash), std::move(pin)));
+        co_await run_on(thread->executor(), verified(verify_, std::move(hash), std::move(pin)));
     if (!is_right.ok()) {
         tries_.give_back(tried.client_key, tried.at);
         give_back_wrong(tried);

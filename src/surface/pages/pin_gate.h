@@ -4,17 +4,20 @@
 
 #include "base/clock.h"
 #include "base/random.h"
+#include "base/result.h"
 #include "base/secret.h"
 #include "base/task.h"
 #include "guard/slots.h"
 #include "guard/window_table.h"
 #include "obs/metrics.h"
 #include "titles/compute_threads.h"
+#include "titles/pin.h"
 
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -43,10 +46,14 @@ class PinGate {
     static constexpr std::int64_t kClientsPart = 10;
     static constexpr std::size_t kAtOnce = 1;  // takes 64 MiB and a core
 
-    // References outlive it. PINs are verified on `threads`, which others use, too. `wrong_an_hour`
-    // of a page may be wrong, whoever tries; then nobody's is looked at before the hour is over.
+    // Any thread; errors as titles::verify_pin() has them.
+    using Verify = std::function<Result<bool>(const std::string& hash, const Secret& pin)>;
+
+    // References outlive it; `random` is thread-safe. PINs are verified on `threads`, which others
+    // use, too. `wrong_an_hour` of a page may be wrong, whoever tries; then nobody's is looked at
+    // before the hour is over, or the page has another PIN.
     PinGate(titles::ComputeThreads& threads, std::int64_t wrong_an_hour, const Clock& clock,
-            Random& random, obs::Metrics& metrics);
+            Random& random, obs::Metrics& metrics, Verify verify = titles::verify_pin);
 
     // `client` is io::bucket_of(); `hash` was made by titles::hash_pin(). A right PIN counts as a
     // try of its client as well. What it costs and says is the same for every wrong one.
@@ -65,13 +72,14 @@ class PinGate {
     void give_back_wrong(const Try& tried);
 
     titles::ComputeThreads& threads_;
+    const Verify verify_;
     guard::Slots slots_{kAtOnce};
     const std::int64_t wrong_an_hour_;
     const std::int64_t own_wrong_an_hour_;
     const Clock& clock_;
     guard::WindowTable tries_;
-    guard::WindowTable own_wrong_;  // by client and page
-    guard::WindowTable wrong_;      // by page
+    guard::WindowTable own_wrong_;  // by client, page and hash
+    guard::WindowTable wrong_;      // by page and hash
     std::array<obs::Counter, kPinOutcomes> counted_;
 };
 

@@ -97,8 +97,8 @@ TEST_F(OpenapiTest, DescribesEveryRoute) {
                                random, h.log, h.metrics);
     PageSearchDoor programs(titles, h.access);
     BodyRenderer bodies(h.io.get_executor(), h.clock, [](const std::exception_ptr&) {});
-    PagesDoor people(titles, shelf.store, bodies, h.access, shelf.hashing, 100, h.clock, random,
-                     h.metrics);
+    PinGate pins(shelf.hashing, 100, h.clock, random, h.metrics);
+    PagesDoor people(titles, shelf.store, bodies, pins, h.access);
     std::set<std::string> for_people;  // which read HTML
     for (const Route& route : pages_routes(people)) {
         for_people.insert(route.path);

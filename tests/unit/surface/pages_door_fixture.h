@@ -191,8 +191,19 @@ class PagesDoorTest : public testing::Test {
                             }
                             return markdown_to_html(markdown);
                         }};
-    PagesDoor door{search,       store, bodies, access, pin_threads,
-                   kWrongAnHour, clock, random, metrics};
+    bool can_verify = true;
+    PinGate pins{pin_threads,
+                 kWrongAnHour,
+                 clock,
+                 random,
+                 metrics,
+                 [this](const std::string& hash, const Secret& pin) -> Result<bool> {
+                     if (!can_verify) {
+                         return Error{Code::kOverloaded, Blame::kGateway, "no memory", {}};
+                     }
+                     return titles::verify_pin(hash, pin);
+                 }};
+    PagesDoor door{search, store, bodies, pins, access};
     PageSearchDoor programs{search, access};
     Router router{both(door, programs), access,
                   [this](const io::HttpRequest& request, const Error& error) {
