@@ -10,9 +10,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <map>
 #include <memory>
 #include <optional>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -42,6 +45,51 @@ class SearchBudgetTest : public testing::Test {
                      {budget_bucket(kind, window, client)})
             .value();
     }
+    // What the file says of the windows that it is now, and of all minutes of this hour.
+    struct Counts {
+        std::int64_t minute = 0;
+        std::int64_t hour = 0;
+        std::int64_t in_hour = 0;
+        bool operator==(const Counts&) const = default;
+        friend void PrintTo(const Counts& counts, std::ostream* out) {
+            *out << counts.minute << " in the minute, " << counts.hour << " in the hour, "
+                 << counts.in_hour << " in its minutes";
+        }
+    };
+    Counts counts_now() {
+        auto db = io::SqliteConnection::open(path, budget_schema()).value();
+        const auto counted = [&](BudgetWindow window, std::chrono::seconds from,
+                                 std::chrono::seconds length) {
+            return db
+                .integer(
+                    "SELECT coalesce(sum(count), 0) FROM search_window WHERE bucket = ?1"
+                    " AND window_start >= ?2 AND window_start < ?3",
+                    {budget_bucket(BudgetKind::kPage, window, "203.0.113.7"), from.count(),
+                     (from + length).count()})
+                .value();
+        };
+        const auto now = clock.wall_now().time_since_epoch();
+        const std::chrono::seconds minute = std::chrono::floor<std::chrono::minutes>(now);
+        const std::chrono::seconds hour = std::chrono::floor<std::chrono::hours>(now);
+        return {counted(BudgetWindow::kMinute, minute, 1min),
+                counted(BudgetWindow::kHour, hour, 1h), counted(BudgetWindow::kMinute, hour, 1h)};
+    }
+    static void expect_resets_in_range(const BudgetVerdict& verdict) {
+        for (const BudgetWindow window : {BudgetWindow::kMinute, BudgetWindow::kHour}) {
+            const auto& state = verdict.windows[static_cast<std::size_t>(window)];
+            if (state) {
+                EXPECT_GE(state->resets_in, 1s);
+                EXPECT_LE(state->resets_in, length_of(window));
+            } else {
+                EXPECT_EQ(verdict.refused, BudgetWindow::kMinute) << "only the hour is left out";
+            }
+        }
+    }
+    // Within a minute, an hour, to and from times before 1970; six hours in all.
+    static constexpr std::array<std::chrono::seconds, 10> kSteps = {
+        0s,   86'400s * 400, -86'400s * 800,  59s, -1s,
+        -59s, 3'600s,        -1'780'000'000s, -5s, 4'102'444'800s};
+
     std::int64_t rows() {
         auto db = io::SqliteConnection::open(path, budget_schema()).value();
         return db.integer("SELECT count(*) FROM search_window").value();
@@ -121,20 +169,49 @@ TEST_F(SearchBudgetTest, SaysWhenTheWindowEnds) {
     EXPECT_TRUE(spend(budget).value().passed()) << "another hour";
 }
 
+// Wherever the clock jumps to, also before 1970, a search counts once in the minute and once in the
+// hour that it is then.
 TEST_F(SearchBudgetTest, AClockThatStepsKeepsCountsEqual) {
     limits.most = {1'000, 1'000};
     SearchBudget& budget = open();
-    for (const auto step : {0s, 86'400s * 400, -86'400s * 800, 59s, -1s, 3'600s, -1'780'000'000s,
-                            -5s, 4'102'444'800s}) {
+    for (const std::chrono::seconds step : kSteps) {
+        SCOPED_TRACE("after a step of " + std::to_string(step.count()) + " s");
         clock.set_wall(clock.wall_now() + step);
+        const Counts before = counts_now();
         const auto verdict = spend(budget);
         ASSERT_TRUE(verdict.ok()) << verdict.error().message;
         EXPECT_TRUE(verdict->passed());
-        EXPECT_GE(verdict->windows[0]->resets_in, 1s);
-        EXPECT_LE(verdict->windows[0]->resets_in, 60s);
-        EXPECT_GE(verdict->windows[1]->resets_in, 1s);
-        EXPECT_LE(verdict->windows[1]->resets_in, 3'600s);
+        expect_resets_in_range(*verdict);
+        EXPECT_EQ(counts_now(), (Counts{before.minute + 1, before.hour + 1, before.in_hour + 1}));
+        EXPECT_EQ(counts_now().in_hour, counts_now().hour) << "its minutes together";
+        EXPECT_EQ(verdict->windows[0]->count, counts_now().minute);
+        EXPECT_EQ(verdict->windows[1]->count, counts_now().hour);
     }
+}
+
+TEST_F(SearchBudgetTest, AClockThatStepsRefusesWithoutCounting) {
+    limits.most = {1, 1};
+    SearchBudget& budget = open();
+    std::map<std::optional<BudgetWindow>, int> seen;
+    for (const std::chrono::seconds step : kSteps) {
+        SCOPED_TRACE("after a step of " + std::to_string(step.count()) + " s");
+        clock.set_wall(clock.wall_now() + step);
+        for (int i = 0; i < 3; ++i) {
+            const Counts before = counts_now();
+            const auto verdict = spend(budget);
+            ASSERT_TRUE(verdict.ok()) << verdict.error().message;
+            const auto full = before.minute == 1 ? std::optional(BudgetWindow::kMinute)
+                              : before.hour == 1 ? std::optional(BudgetWindow::kHour)
+                                                 : std::nullopt;
+            EXPECT_EQ(verdict->refused, full);
+            expect_resets_in_range(*verdict);
+            EXPECT_EQ(counts_now(), full ? before : (Counts{1, 1, 1}));
+            ++seen[verdict->refused];
+        }
+    }
+    EXPECT_EQ(seen[std::nullopt], 6) << "one in each hour that was come to";
+    EXPECT_GT(seen[BudgetWindow::kMinute], 0);
+    EXPECT_GT(seen[BudgetWindow::kHour], 0);
 }
 
 // A hundred at once over two connections, as two processes have: exactly as many as there is room
