@@ -39,13 +39,14 @@ class Answer:
 class Connection:
     """One TCP (or Unix) connection that sends bytes as they are and reads answers one by one."""
 
-    def __init__(self, address, timeout=TIMEOUT_S):
+    def __init__(self, address, timeout=TIMEOUT_S, source=None):
+        """`source` is the address that it comes from, when it matters."""
         if isinstance(address, str):
             self.socket = socket.socket(socket.AF_UNIX)
             self.socket.settimeout(timeout)
             self.socket.connect(address)
         else:
-            self.socket = socket.create_connection(address, timeout)
+            self.socket = socket.create_connection(address, timeout, source and (source, 0))
         self.buffer = b""
 
     def send(self, data):
@@ -374,8 +375,9 @@ base_url = "{base}/tavily"
                    "TAVILY_API_KEYS": "tvly-test-key-0001"} if keys else {}
         super().__init__([SLUICE, "serve", "--config", self.config, "--data-dir", self.data_dir,
                           "--listen", listen, *args], {**secrets, **(env or {})})
-        self.port = int(self.wait_for_line(r"listens on 127\.0\.0\.1:(\d+)")[1])
-        self.address = ("127.0.0.1", self.port)
+        host, port = self.wait_for_line(r"listens on (127\.0\.0\.1|\[::1\]):(\d+)").groups()
+        self.port = int(port)
+        self.address = (host.strip("[]"), self.port)
         self.socket_path = str(self.data_dir / "sluice.sock")
 
     def write_config(self, text):
