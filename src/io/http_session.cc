@@ -21,6 +21,7 @@ namespace {
 
 constexpr int kRoundsPerTurn = 16;  // reads before other connections come first
 constexpr std::size_t kBytesPerTurn = std::size_t{1024} * 1024;  // written, likewise
+constexpr Millis kTurnTime{1};  // likewise; a request that has been begun is served
 constexpr std::uint32_t kMaxLingerBytes = 256 * 1024;
 constexpr Millis kLingerTime{2'000};
 constexpr Millis kBodyRetry{1'000};  // when there may be room for a large body again
@@ -46,6 +47,7 @@ HttpSession::~HttpSession() {
 // --- The machine -------------------------------------------------------------------------------
 
 void HttpSession::step() {
+    awaits_turn_ = false;
     const Need need = advance();
     switch (need) {
         case Need::kReadable:
@@ -56,6 +58,7 @@ void HttpSession::step() {
             start_reply();
             break;
         case Need::kTurn:
+            awaits_turn_ = true;
             asio::post(core_.io, [self = shared_from_this()] { self->step(); });
             break;
         case Need::kClose:
@@ -116,12 +119,8 @@ std::optional<HttpSession::Need> HttpSession::prepare() {
     }
     if (phase_ == Phase::kHandshake) {
         const IoResult handshake = transport_.handshake();
-        if (handshake.state == IoState::kWantsRead || handshake.state == IoState::kWantsWrite) {
-            const bool reads = handshake.state == IoState::kWantsRead;
-            return timed_out_ ? Need::kClose : reads ? Need::kReadable : Need::kWritable;
-        }
         if (handshake.state != IoState::kOk) {
-            return Need::kClose;
+            return timed_out_ ? Need::kClose : need_of(handshake.state);
         }
         enter(Phase::kIdle, core_.now);
     }
@@ -135,6 +134,13 @@ std::optional<HttpSession::Need> HttpSession::prepare() {
     return std::nullopt;
 }
 
+// What a transport that did not do all lacks.
+HttpSession::Need HttpSession::need_of(IoState state) {
+    return state == IoState::kWantsRead    ? Need::kReadable
+           : state == IoState::kWantsWrite ? Need::kWritable
+                                           : Need::kClose;
+}
+
 HttpSession::Need HttpSession::advance() {
     if (const auto need = prepare()) {
         return *need;
@@ -144,24 +150,21 @@ HttpSession::Need HttpSession::advance() {
     }
     bool drained = false;
     std::size_t may_write = kBytesPerTurn;
-    for (int round = 0; round < kRoundsPerTurn;) {
-        while (!closing_ && !workspace_->answers.full() && !workspace_->task && take_request()) {
+    const Instant turn_ends = core_.shared.clock.now() + kTurnTime;
+    bool turn_over = false;
+    for (int round = 0; round < kRoundsPerTurn; ++round) {
+        while (!turn_over && !closing_ && !workspace_->answers.full() && !workspace_->task &&
+               take_request()) {
             serve();
+            turn_over = core_.now >= turn_ends;
         }
         const bool more_buffered = workspace_->answers.full();
-        switch (flush(may_write)) {
-            case IoState::kOk:
-                if (may_write == 0) {
-                    return Need::kTurn;
-                }
-                break;
-            case IoState::kWantsWrite:
-                return Need::kWritable;
-            case IoState::kWantsRead:
-                return Need::kReadable;
-            case IoState::kEnd:
-            case IoState::kBroken:
-                return Need::kClose;
+        const IoState flushed = flush(may_write);
+        if (flushed != IoState::kOk) {
+            return need_of(flushed);
+        }
+        if (may_write == 0) {
+            return Need::kTurn;
         }
         if (workspace_->task) {
             return Need::kReply;
@@ -169,27 +172,23 @@ HttpSession::Need HttpSession::advance() {
         if (closing_) {
             return after_last_answer();
         }
+        if (turn_over) {
+            return Need::kTurn;
+        }
         if (more_buffered) {
-            round += 1;
             continue;
         }
         if (drained || nothing_arrived()) {
             return rest();
         }
         const IoResult read = fill();
-        switch (read.state) {
-            case IoState::kOk:
-                drained = read.drained;
-                break;
-            case IoState::kWantsRead:
-                return rest();
-            case IoState::kWantsWrite:
-                return Need::kWritable;
-            case IoState::kEnd:
-            case IoState::kBroken:
-                return Need::kClose;
+        if (read.state == IoState::kWantsRead) {
+            return rest();
         }
-        round += 1;
+        if (read.state != IoState::kOk) {
+            return need_of(read.state);
+        }
+        drained = read.drained;
     }
     return Need::kTurn;
 }
@@ -570,7 +569,7 @@ Duration HttpSession::allowed(Phase phase) const {
 }
 
 void HttpSession::sweep(Instant now) {
-    if (timed_out_ || now - since_ <= allowed(phase_)) {
+    if (awaits_turn_ || timed_out_ || now - since_ <= allowed(phase_)) {
         return;
     }
     timed_out_ = true;

@@ -68,6 +68,7 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     void wait(Need need);
     void await_input();
     std::optional<Need> prepare();
+    static Need need_of(IoState state);
     Need advance();
     bool nothing_arrived() const;
     Need rest();
@@ -123,6 +124,7 @@ class HttpSession : public SessionHook, public std::enable_shared_from_this<Http
     std::size_t taken_while_held_ = 0;  // bytes, of these and of what came behind them
     bool awaits_input_ = false;         // a wait for input is under way
     bool steps_on_input_ = false;       // the machine goes on when it ends
+    bool awaits_turn_ = false;          // others come first; whoever waits for us is not late
     bool timed_out_ = false;
     bool cut_ = false;
     bool closing_ = false;        // after the answers that are waiting to be written
