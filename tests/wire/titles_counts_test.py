@@ -1,15 +1,18 @@
 """What title search counts on the real binary: many at once, several processes, and processes that die."""
 import concurrent.futures
+import fcntl
+import os
 import pathlib
+import random
 import signal
+import struct
 import threading
-import time
 
 import pytest
 
 from title_search import (MOST_A_MINUTE, Client, bucket, budget_file, counts, fill, published, rows,
                           wait_for_room_in_the_minute)
-from wire import Sluice, call
+from wire import Sluice, call, until
 
 
 @pytest.fixture
@@ -18,11 +21,11 @@ def gateway(tmp_path):
         yield running
 
 
-def search_at_once(gateways, count, typed="migration"):
+def search_at_once(gateways, count, source="127.0.0.1", typed="migration"):
     barrier = threading.Barrier(count)
 
     def one(i):
-        client = Client(gateways[i % len(gateways)])
+        client = Client(gateways[i % len(gateways)], source)
         barrier.wait()
         return client.search(typed).status
     with concurrent.futures.ThreadPoolExecutor(count) as pool:
@@ -39,20 +42,29 @@ def test_a_hundred_at_once(gateway):
 
 
 def test_a_hundred_at_two_processes_that_share_the_counts(tmp_path):
-    wait_for_room_in_the_minute()
+    """Together they never let one more pass. On a busy machine one may wait too long for the other, and then say 503: that
+    is told apart from a wrong count by trying again."""
     shared = tmp_path / "counts.db"
     env = {"SLUICE__TITLES__BUDGET_FILE": str(shared)}
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     with Sluice(data_dir=tmp_path / "a", env=env) as one, Sluice(data_dir=tmp_path / "b", env=env) as other:
-        for gateway in (one, other):
-            assert Client(gateway, "127.0.0.3").search("migration").status == 200
-        statuses = search_at_once([one, other], 100)
-        found = rows(shared)
-        passed = statuses.count(200)
-        assert statuses.count(429) + passed + statuses.count(503) == 100
-        assert passed == MOST_A_MINUTE or statuses.count(503) > 0, statuses
-        assert found[bucket("min", "127.0.0.1")] == found[bucket("hour", "127.0.0.1")] == passed
+        tries = []
+        for number in range(3):
+            wait_for_room_in_the_minute()
+            # Scored once before, and counted by both, so that nobody is refused for want of a thread or for what was before.
+            for gateway in (one, other):
+                until(lambda: Client(gateway, f"127.0.1.{number}").search("migration").status == 200)
+            source = f"127.0.2.{number}"
+            tries.append(search_at_once([one, other], 100, source))
+            found, passed = rows(shared), tries[-1].count(200)
+            assert passed <= MOST_A_MINUTE, tries
+            assert found[bucket("min", source)] == found[bucket("hour", source)] == passed, tries
+            assert passed + tries[-1].count(429) + tries[-1].count(503) == 100, tries
+            if 503 not in tries[-1]:
+                assert passed == MOST_A_MINUTE, tries
+                return
+        pytest.fail(f"in each of {len(tries)} tries somebody found the file busy: {tries}")
 
 
 def test_counts_outlive_the_process(tmp_path):
@@ -65,37 +77,74 @@ def test_counts_outlive_the_process(tmp_path):
         assert Client(gateway).search("migration").status == 429
 
 
-def test_killed_in_the_midst_of_counting(tmp_path):
-    """Whenever the process dies, a search was counted in both windows or in neither."""
-    for round_of_kills in range(5):
-        with Sluice(data_dir=tmp_path, env={"SEARCH_LIMIT_MINUTE": "100000", "SEARCH_LIMIT_HOUR": "100000"}) as gateway:
-            done = threading.Event()
+class Flood:
+    """Visitors of one address who search all the time, until the process is gone."""
 
-            def flood():
-                with Client(gateway).connect() as connection:
-                    try:
-                        while not done.is_set():
-                            connection.send(b"GET /search?q=migration HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 20)
-                            for _ in range(20):
-                                connection.read()
-                    except (OSError, EOFError):
-                        pass
-            floods = [threading.Thread(target=flood) for _ in range(4)]
-            for thread in floods:
-                thread.start()
-            wanted = counts(gateway)[0] + 50 + round_of_kills
-            deadline = time.monotonic() + 20
-            while counts(gateway)[0] < wanted and time.monotonic() < deadline:
+    def __init__(self, gateway, visitors=4):
+        self.gateway = gateway
+        self.sent, self.answered = [0] * visitors, [0] * visitors
+        self.threads = [threading.Thread(target=self._search, args=(i,)) for i in range(visitors)]
+        for thread in self.threads:
+            thread.start()
+
+    def _search(self, i):
+        with Client(self.gateway).connect() as connection:
+            try:
+                while True:
+                    self.sent[i] += 20
+                    connection.send(b"GET /search?q=migration HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 20)
+                    for _ in range(20):
+                        self.answered[i] += connection.read().status == 200
+            except (OSError, EOFError):
                 pass
-            gateway.stop(signal.SIGKILL)
-            done.set()
-            for thread in floods:
-                thread.join()
-            assert counts_over_all_windows(gateway, "min") == counts_over_all_windows(gateway, "hour") > 0
+
+    def go_on(self, answers):
+        before = sum(self.answered)
+        until(lambda: sum(self.answered) >= before + answers)
 
 
-def counts_over_all_windows(gateway, window):
-    return rows(budget_file(gateway)).get(bucket(window, "127.0.0.1"), 0)
+def is_being_written(file):
+    """Whether somebody is between the begin and the end of a transaction that writes: SQLite keeps that lock at byte 120 of
+    the file beside it."""
+    layout = "hhlli4x"  # struct flock
+    with open(f"{file}-shm", "rb+") as locks:
+        asked = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, 120, 1, 0)
+        return struct.unpack(layout, fcntl.fcntl(locks, fcntl.F_GETLK, asked))[0] != fcntl.F_UNLCK
+
+
+def stop_where_it_is(gateway):
+    gateway.send_signal(signal.SIGSTOP)
+    _, status = os.waitpid(gateway.process.pid, os.WUNTRACED)
+    assert os.WIFSTOPPED(status), gateway.output()
+
+
+KILLS = 60
+
+
+def test_killed_in_the_midst_of_counting(tmp_path):
+    """A search is counted in both windows or in neither, however far the counting was when the process was killed; and what
+    was answered is counted."""
+    seed = random.randrange(1 << 32)
+    rng = random.Random(seed)
+    sent = answered = 0
+    for kill in range(KILLS):
+        with Sluice(data_dir=tmp_path, env={"SEARCH_LIMIT_MINUTE": "1000000", "SEARCH_LIMIT_HOUR": "1000000"}) as gateway:
+            flood = Flood(gateway)
+            try:
+                flood.go_on(20)
+                stop_where_it_is(gateway)
+                while not is_being_written(budget_file(gateway)):
+                    gateway.send_signal(signal.SIGCONT)
+                    flood.go_on(rng.randrange(1, 20))
+                    stop_where_it_is(gateway)
+            finally:
+                gateway.stop(signal.SIGKILL)
+                for thread in flood.threads:
+                    thread.join()
+            sent, answered = sent + sum(flood.sent), answered + sum(flood.answered)
+            minutes, hours = counts(gateway)
+            assert minutes == hours, (kill, seed)
+            assert answered <= hours <= sent, (kill, seed)
 
 
 def thread_names(gateway):
