@@ -88,17 +88,21 @@ def text_of(answer):
 
 # ---- when the search is busy or broken -----------------------------------------------------------
 
-def with_faults(tmp_path, faults, **more):
+def with_faults(tmp_path, faults, *args, limit=1_000_000, **more):
     """A gateway whose scorings go wrong as `faults` say. What it counts is in the folder of the replay."""
     script = tmp_path / "faults.toml"
     script.write_text(faults)
-    env = {"SEARCH_LIMIT_MINUTE": "1000000", "SEARCH_LIMIT_HOUR": "1000000"}
+    env = {"SEARCH_LIMIT_MINUTE": str(limit), "SEARCH_LIMIT_HOUR": str(limit)}
     return Sluice(data_dir=tmp_path, keys=False, env=env,
-                  args=["--replay", ROOT / "demo" / "recordings", "--replay-faults", script], **more)
+                  args=["--replay", ROOT / "demo" / "recordings", "--replay-faults", script, *args], **more)
+
+
+def replay_budget_file(gateway):
+    return pathlib.Path(gateway.data_dir) / "replay" / "search-budget.db"
 
 
 def counts_in_replay(gateway):
-    found = rows(pathlib.Path(gateway.data_dir) / "replay" / "search-budget.db")
+    found = rows(replay_budget_file(gateway))
     return tuple(sum(count for name, count in found.items() if name == bucket(window, "127.0.0.1")) for window in ("min", "hour"))
 
 

@@ -1,18 +1,13 @@
 """Title search on the real binary when scoring is busy or broken, and when visitors leave; and what nobody is told."""
+import collections
 import concurrent.futures
-import pathlib
+import contextlib
+import json
+import sqlite3
 
-import pytest
-
-from title_search import (Client, Held, assert_every_thread_is_free, counts_in_replay, fill, published, scoring, text_of,
-                          with_faults)
+from title_search import (TITLES, Client, Held, assert_every_thread_is_free, counts_in_replay, fill, replay_budget_file,
+                          scoring, text_of, with_faults)
 from wire import Connection, call, until
-
-
-@pytest.fixture
-def gateway(tmp_path):
-    with published(tmp_path) as running:
-        yield running
 
 
 def test_no_thread_is_free(tmp_path):
@@ -59,7 +54,7 @@ def test_the_scorer_raises(tmp_path):
         assert '"cache":"miss"' in gateway.output().splitlines()[-1]
 
 
-FAILURES, HANGUPS = 10_000, 400
+FAILURES, HANGUPS, HASTY = 10_000, 2_500, 5_000
 
 
 def test_thousands_of_failures_and_hangups_leave_every_thread_free(tmp_path):
@@ -82,20 +77,65 @@ def test_thousands_of_failures_and_hangups_leave_every_thread_free(tmp_path):
             assert_every_thread_is_free(gateway)
         assert gateway.metric("sluice_titles_searches_total", kind="page", outcome="left") == HANGUPS
         assert gateway.metric("sluice_titles_searches_total", kind="page", outcome="busy") == 0
+        # Others leave whenever it is: before they are read, before they are counted, while they are scored or refused.
+        hasty = collections.deque()
+        for _ in range(HASTY):
+            hasty.append(Held(gateway, "both+of+them"))
+            if len(hasty) > 8:
+                hasty.popleft().leave()
+        while hasty:
+            hasty.popleft().leave()
+        assert_every_thread_is_free(gateway)
         assert gateway.stop() == 0, gateway.output()[-2000:]
 
 
 # ---- nothing is told -----------------------------------------------------------------------------
 
-def test_a_search_leaves_no_trace(gateway):
-    marker = "zebrafinchmarker"
-    assert Client(gateway).search(marker).status == 200
-    assert Client(gateway).get(f"/v1/pages/search?q={marker}").status == 200
-    Client(gateway).search(marker + "x" * 60)
-    metrics = call(gateway.address, "GET", "/metrics").body.decode()
-    gateway.stop()
-    assert marker not in gateway.output() and marker not in metrics
-    assert "127.0.0.1" not in "".join(line for line in gateway.output().splitlines() if "title_search" in line)
-    for file in pathlib.Path(gateway.data_dir).rglob("*"):
-        if file.is_file():
-            assert marker.encode() not in file.read_bytes(), file
+QUERY, TITLE, VISITORS = "zebrafinchmarker", "Zebra finch marker of okapimarker", "127.0.9."
+
+
+def test_a_search_leaves_no_trace(tmp_path):
+    """Whatever comes of it, and with every line that the gateway can write."""
+    faults = ('[title_faults.broken]\nfault = "fail"\nto_call = 2\n'
+              '[title_faults.held]\nfault = "delay"\ndelay_s = "1h"\nfrom_call = 3\nto_call = 4\n')
+    api = f"/v1/pages/search?q={QUERY}"
+    with with_faults(tmp_path, faults, "--log-level", "debug", limit=10) as gateway:
+        fill(gateway, [*TITLES, {"id": 1000, "title": TITLE, "version": 1}])
+        visitors = [Client(gateway, f"{VISITORS}{i}") for i in range(1, 6)]
+        for target in (f"/search?q={QUERY}", api):
+            assert visitors[0].get(target).status == 500
+        held = [Held(gateway, f"{QUERY}+a"), Held(gateway, f"{QUERY}+b")]
+        until(lambda: scoring(gateway) == 2)
+        for target in (f"/search?q={QUERY}", api):
+            assert visitors[0].get(target).status == 503
+        for one in held:
+            one.leave()
+        until(lambda: scoring(gateway) == 0)
+        for typed in (QUERY, QUERY, QUERY.title()):
+            found = visitors[0].search(typed, headers=[f"Referer: http://127.0.0.1/search?q={QUERY}"])
+            assert found.status == 200 and TITLE in text_of(found)
+        assert TITLE in visitors[0].get(api).body.decode()
+        for target, status in ((f"/search?q={QUERY}" + "x" * 60, 400), (f"/search?q={QUERY}%ff", 400), (api + "%ff", 400),
+                               (f"/search?q={QUERY}&format=json", 404), (f"/search/?q={QUERY}", 308),
+                               (f"/theme/dark?back=/search?q={QUERY}", 303), (f"/p/none?q={QUERY}", 404)):
+            assert visitors[1].get(target).status == status, target
+        assert visitors[1].get(f"/search?q={QUERY}", "POST").status == 405
+        with contextlib.closing(sqlite3.connect(replay_budget_file(gateway), isolation_level=None)) as holder:
+            holder.execute("BEGIN IMMEDIATE")
+            for target in (f"/search?q={QUERY}", api):
+                assert visitors[2].get(target).status == 503
+            holder.execute("ROLLBACK")
+        until(lambda: visitors[3].search(QUERY).status == 429)
+        metrics = call(gateway.address, "GET", "/metrics").body.decode()
+        assert gateway.stop() == 0
+        output = gateway.output()
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    assert {line["outcome"] for line in lines if line["event"] == "title_search"} == {
+        "failed", "busy", "left", "found", "unavailable", "limited"}
+    assert any(line["event"] == "request_served" for line in lines), "the level is what it should be"
+    files = {str(file): file.read_bytes().decode("latin-1") for file in tmp_path.rglob("*") if file.is_file()}
+    assert files[str(tmp_path / "pages.db")].count(TITLE) > 0, "what is in a file is found there"
+    for place, text in {"log": output, "metrics": metrics, **files}.items():
+        assert QUERY not in text.lower(), place
+        assert VISITORS not in text, place
+        assert "okapimarker" not in text or place.startswith(str(tmp_path / "pages.db")), place
