@@ -63,13 +63,15 @@ Result<std::optional<BackupFile>> copy(const KeptFile& kept, const std::string& 
         return std::optional<BackupFile>();
     }
     if (kept.schema.empty()) {
-        std::filesystem::copy_file(from, to, error);
-        if (error) {
-            return Error{Code::kUnavailable, Blame::kGateway, from + ": " + error.message(), {}};
-        }
+        TRY(const io::MappedFile content, io::MappedFile::open(from));
+        TRY_STATUS(io::write_new_file(to, content.bytes()));
     } else {
         TRY_STATUS(io::copy_database(from, to));
-        TRY(file.schema, io::check_copied_database(to));
+        const Result<std::int64_t> schema = io::check_copied_database(to);
+        if (!schema.ok()) {  // as damaged as what it was copied from
+            return name_file(schema.error(), to, from);
+        }
+        file.schema = *schema;
     }
     TRY(const io::MappedFile content, io::MappedFile::open(to));
     file.bytes = content.bytes().size();

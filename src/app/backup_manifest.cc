@@ -133,21 +133,23 @@ Result<BackupManifest> parse_manifest(std::string_view json) {
     return manifest;
 }
 
+Error name_file(Error error, const std::string& file, const std::string& other) {
+    for (std::size_t at = error.message.find(file); at != std::string::npos;
+         at = error.message.find(file, at + other.size())) {
+        error.message.replace(at, file.size(), other);
+    }
+    return error;
+}
+
 Error name_archive(Error error, const std::string& folder, const std::string& archive) {
-    const auto replace = [&error](const std::string& what, const std::string& with) {
-        for (std::size_t at = error.message.find(what); at != std::string::npos;
-             at = error.message.find(what, at + with.size())) {
-            error.message.replace(at, what.size(), with);
-        }
-    };
     for (const KeptFile& kept : kept_files()) {
         std::string copy = folder;
         std::string name(kept.name);
-        replace(copy.append("/").append(kept.name), name.append(" of ").append(archive));
+        error = name_file(std::move(error), copy.append("/").append(kept.name),
+                          name.append(" of ").append(archive));
     }
-    replace(folder + "/" + std::string(kArchiveName), archive);
-    replace(folder, archive);
-    return error;
+    error = name_file(std::move(error), folder + "/" + std::string(kArchiveName), archive);
+    return name_file(std::move(error), folder, archive);
 }
 
 Error name_place(Error error, const std::string& prefix, const std::string& place) {

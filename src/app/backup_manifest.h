@@ -48,6 +48,9 @@ Result<BackupManifest> parse_manifest(std::string_view json);
 // What the archive is called in the folder that it is made in.
 inline constexpr std::string_view kArchiveName = "archive";
 
+// An error of `file`, or of one in it, as one of `other`.
+Error name_file(Error error, const std::string& file, const std::string& other);
+
 // An error of a file in `folder`, which nobody knows and which is gone when somebody reads of it,
 // in words of the archive: its own path, or "keys.db of" it.
 Error name_archive(Error error, const std::string& folder, const std::string& archive);

@@ -60,13 +60,16 @@ Error altered(const std::string& path, const std::string& name) {
 
 // Takes one file out of the archive and checks it in all respects.
 Status lay_out(io::ArchiveReader& archive, const std::string& path, const BackupFile& file,
-               const std::string& draft) {
+               const std::string& draft, const std::string& data_dir) {
     TRY(const auto name, archive.next());
     if (!name || *name != file.name) {
         return altered(path, file.name);
     }
     const std::string to = below(draft, file.name);
-    TRY_STATUS(archive.extract(to, file.bytes));
+    const Status extracted = archive.extract(to, file.bytes);
+    if (!extracted.ok()) {
+        return name_file(extracted.error(), draft, data_dir);
+    }
     TRY(const io::MappedFile content, io::MappedFile::open(to));
     if (content.bytes().size() != file.bytes || to_hex(sha256(content.bytes())) != file.sha256) {
         return altered(path, file.name);
@@ -80,7 +83,8 @@ Status lay_out(io::ArchiveReader& archive, const std::string& path, const Backup
     return {};
 }
 
-Result<BackupManifest> lay_out_all(const std::string& path, const std::string& draft) {
+Result<BackupManifest> lay_out_all(const std::string& path, const std::string& draft,
+                                   const std::string& data_dir) {
     TRY(auto archive, io::ArchiveReader::open(path));
     TRY(const auto first, archive.next());
     if (!first || *first != kManifestName) {
@@ -92,7 +96,7 @@ Result<BackupManifest> lay_out_all(const std::string& path, const std::string& d
         return refusal(manifest.error().code, path + ": " + manifest.error().message);
     }
     for (const BackupFile& file : manifest->files) {
-        TRY_STATUS(lay_out(archive, path, file, draft));
+        TRY_STATUS(lay_out(archive, path, file, draft, data_dir));
     }
     TRY(const auto more, archive.next());
     if (more) {
@@ -166,11 +170,11 @@ Result<BackupManifest> restore(const std::string& path, const std::string& data_
     if (!draft.ok()) {
         return name_place(draft.error(), below(data_dir, kDraftPrefix), data_dir);
     }
-    Result<BackupManifest> manifest = lay_out_all(path, *draft);
+    Result<BackupManifest> manifest = lay_out_all(path, *draft, data_dir);
     if (manifest.ok()) {
         const Status listed = add_list(*manifest, *draft);
         if (!listed.ok()) {
-            manifest = listed.error();
+            manifest = name_file(listed.error(), *draft, data_dir);
         }
     }
     std::error_code error;

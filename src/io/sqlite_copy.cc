@@ -48,6 +48,31 @@ Status execute(sqlite3* database, const std::string& path, const char* sql) {
     return done == SQLITE_OK ? Status() : Status(unusable(path, sqlite3_errmsg(database)));
 }
 
+// Whether a copying that failed so did where it wrote. The original was read from before.
+bool is_of_copy(int extended) {
+    switch (extended) {
+        case SQLITE_IOERR_WRITE:
+        case SQLITE_IOERR_FSYNC:
+        case SQLITE_IOERR_DIR_FSYNC:
+        case SQLITE_IOERR_TRUNCATE:
+        case SQLITE_IOERR_CLOSE:
+        case SQLITE_IOERR_DELETE:
+            return true;
+        default:
+            break;
+    }
+    const int primary = extended & 0xff;
+    return primary == SQLITE_FULL || primary == SQLITE_CANTOPEN || primary == SQLITE_READONLY;
+}
+
+// The copy could not be written: `failed`, a result of SQLite's.
+Error unwritten(const std::string& path, sqlite3* copy, int failed) {
+    const int reason = sqlite3_system_errno(copy);
+    return unusable(
+        path, std::string("it can't be written: ") + sqlite3_errstr(failed) +
+                  (reason == 0 ? std::string() : " (" + std::string(std::strerror(reason)) + ")"));
+}
+
 // The first column of the first row.
 Result<std::string> first_text(sqlite3* database, const std::string& path, const char* sql) {
     sqlite3_stmt* raw = nullptr;
@@ -75,7 +100,10 @@ Status copy_database(const std::string& from, const std::string& to) {
     // Not SQLITE_OPEN_READONLY, which leaves files beside one in WAL mode that nobody has open.
     TRY(const Database original, open(from, SQLITE_OPEN_READWRITE));
     TRY_STATUS(execute(original.get(), from, "PRAGMA query_only = ON"));
+    // So that what is wrong with the original itself is found here.
+    TRY_STATUS(execute(original.get(), from, "SELECT 1 FROM sqlite_schema LIMIT 1"));
     TRY(const Database copy, open(to, SQLITE_OPEN_READWRITE));
+    sqlite3_extended_result_codes(copy.get(), 1);
     sqlite3_backup* backup = sqlite3_backup_init(copy.get(), "main", original.get(), "main");
     if (backup == nullptr) {
         return unusable(to, sqlite3_errmsg(copy.get()));
@@ -84,9 +112,12 @@ Status copy_database(const std::string& from, const std::string& to) {
     sqlite3_backup_step(backup, kEveryPage);
     const int copied = sqlite3_backup_finish(backup);
     if (copied != SQLITE_OK) {
-        return unusable(from, sqlite3_errstr(copied));
+        return is_of_copy(copied) ? unwritten(to, copy.get(), copied)
+                                  : unusable(from, sqlite3_errstr(copied));
     }
-    return execute(copy.get(), to, "PRAGMA journal_mode = DELETE");
+    const int closed =
+        sqlite3_exec(copy.get(), "PRAGMA journal_mode = DELETE", nullptr, nullptr, nullptr);
+    return closed == SQLITE_OK ? Status() : Status(unwritten(to, copy.get(), closed));
 }
 
 Result<std::int64_t> check_copied_database(const std::string& path) {

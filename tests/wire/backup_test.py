@@ -120,7 +120,7 @@ def test_an_error_names_what_the_operator_named(data_dir, tmp_path):
     good("pages", "add", "A page", "--data-dir", data_dir)
     archive = tmp_path / "with-pages.tar.gz"
     good("backup", archive, "--data-dir", data_dir)
-    named = 0
+    failures = 0
     for most in (33_000, 50_000, 80_000, 120_000):
         for args in (["backup", tmp_path / "b.tar.gz", "--data-dir", data_dir], ["restore", archive, "--data-dir", tmp_path / "target"]):
             full = subprocess.run([SLUICE, *map(str, args)], capture_output=True, text=True, timeout=TIMEOUT_S, restore_signals=False,
@@ -130,9 +130,18 @@ def test_an_error_names_what_the_operator_named(data_dir, tmp_path):
                 shutil.rmtree(tmp_path / "target", ignore_errors=True)
                 continue
             assert full.returncode == 1 and not re.search(r"(gz\.|restore-)\w{6}", full.stderr), full.stderr
+            # Of the side that is written to, not of that which is read.
+            written, read = (args[1], data_dir) if args[0] == "backup" else (args[3], args[1])
+            assert str(written) in full.stderr and str(read) not in full.stderr, full.stderr
             assert not (tmp_path / "b.tar.gz").exists() and not (tmp_path / "target").exists()
-            named += str(args[1]) in full.stderr
-    assert named > 0
+            failures += 1
+    assert failures > 2
+
+    damaged = bytearray((data_dir / "access.db").read_bytes())
+    damaged[4096:8192] = b"?" * 4096
+    (data_dir / "access.db").write_bytes(damaged)
+    found = run("backup", tmp_path / "c.tar.gz", "--data-dir", data_dir)
+    assert found.returncode == 1 and f"{data_dir}/access.db" in found.stderr and "c.tar.gz" not in found.stderr
 
 
 def test_restored_elsewhere_it_is_all_there(data_dir, archive, tmp_path):

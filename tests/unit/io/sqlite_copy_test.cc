@@ -2,6 +2,7 @@
 #include "io/sqlite_copy.h"
 
 #include "io/sqlite.h"
+#include "support/file_limit.h"
 #include "support/temp_dir.h"
 
 #include <gtest/gtest.h>
@@ -78,6 +79,33 @@ TEST(SqliteCopyTest, TakesNobodysPlace) {
     ASSERT_FALSE(absent.ok());
     EXPECT_EQ(absent.error().code, Code::kNotFound);
     EXPECT_FALSE(std::filesystem::exists(dir.file("other.db")));
+}
+
+// A full disk, here a file that may not grow, is where the copy is, and its error says so; a
+// damaged original is named as that.
+TEST(SqliteCopyTest, SaysWhichSideFailed) {
+    const test::TempDir dir;
+    ASSERT_TRUE(open(dir.file("original.db"))
+                    .change("CREATE TABLE page AS SELECT zeroblob(200000) AS content")
+                    .ok());
+    Status full;
+    {
+        const test::FileLimit limit(64 * 1024);
+        full = copy_database(dir.file("original.db"), dir.file("copy.db"));
+    }
+    ASSERT_FALSE(full.ok());
+    EXPECT_NE(full.error().message.find(dir.file("copy.db") + ": it can't be written"),
+              std::string::npos)
+        << full.error().message;
+    EXPECT_EQ(full.error().message.find("original.db"), std::string::npos) << full.error().message;
+
+    std::ofstream(dir.file("text.db"))
+        << "this is no database, and long enough to be taken for one" << std::string(4096, ' ');
+    const Status damaged = copy_database(dir.file("text.db"), dir.file("other.db"));
+    ASSERT_FALSE(damaged.ok());
+    EXPECT_NE(damaged.error().message.find(dir.file("text.db")), std::string::npos)
+        << damaged.error().message;
+    EXPECT_EQ(damaged.error().message.find("other.db"), std::string::npos);
 }
 
 TEST(SqliteCopyTest, FindsDamage) {
