@@ -1,6 +1,7 @@
 """Title search on the real binary: every row of its contract, what it costs whom, and what is found."""
 import json
 import re
+import socket
 import sqlite3
 import urllib.parse
 
@@ -8,7 +9,7 @@ import pytest
 
 from title_search import (EXPECTED, MOST_A_MINUTE, Client, bucket, budget_file, counts, fill, published, rows, text_of,
                           wait_for_room_in_the_minute)
-from wire import Sluice, call, until
+from wire import Connection, Sluice, call, until
 
 
 @pytest.fixture
@@ -101,6 +102,48 @@ def test_the_client_behind_proxies(tmp_path):
             seen[client] = seen.get(client, 0) + 1
             for window in ("min", "hour"):
                 assert rows(budget_file(gateway)).get(bucket(window, client)) == seen[client], (peer, forwarded)
+
+
+WALK_V6 = [
+    (["[2001:db8:1:2:3::9]:443"], "2001:db8:1:2::/64"),
+    (["2001:db8:1:2:ffff::1, fd00::7"], "2001:db8:1:2::/64"),
+    (["198.51.100.1"], "198.51.100.1"),
+    (["::ffff:198.51.100.1, ::1"], "198.51.100.1"),
+    (["2001:db8:1:2::9, fe80::1%eth0"], "::/64"),
+    ([], "::/64"),
+]
+
+
+def has_ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+        return True
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+def test_the_client_behind_a_proxy_of_ipv6(tmp_path):
+    """Loopback's address stands for that of a proxy. A peer of IPv4 that is mapped into IPv6 is not among them, since none
+    comes over TCP: a socket of IPv6 takes only that. What it would be counted as is in tests/unit/io/client_ip_test.cc."""
+    env = {"SEARCH_LIMIT_MINUTE": "1000", "SEARCH_LIMIT_HOUR": "1000"}
+    with Sluice(data_dir=tmp_path, listen="[::]:0",
+                env={"TRUSTED_PROXY_CIDRS": "::1/128,10.0.0.0/8,fd00::/8", **env}) as gateway:
+        seen = {}
+        for forwarded, client in WALK_V6:
+            answer = Client(gateway, "::1").search("kubernetes", headers=[f"X-Forwarded-For: {line}" for line in forwarded])
+            assert answer.status == 200
+            seen[client] = seen.get(client, 0) + 1
+            for window in ("min", "hour"):
+                assert rows(budget_file(gateway)).get(bucket(window, client)) == seen[client], forwarded
+        with pytest.raises(ConnectionRefusedError):
+            Connection(("127.0.0.1", gateway.port))
+    (tmp_path / "untrusted").mkdir()
+    with Sluice(data_dir=tmp_path / "untrusted", listen="[::1]:0", env={"TRUSTED_PROXY_CIDRS": "fd00::/8", **env}) as gateway:
+        answer = Client(gateway, "::1").search("kubernetes", headers=["X-Forwarded-For: 198.51.100.1"])
+        assert answer.status == 200
+        assert rows(budget_file(gateway)) == {bucket("min", "::/64"): 1, bucket("hour", "::/64"): 1}
 
 
 def test_a_bad_network_stops_the_start(tmp_path):

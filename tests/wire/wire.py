@@ -375,7 +375,7 @@ base_url = "{base}/tavily"
                    "TAVILY_API_KEYS": "tvly-test-key-0001"} if keys else {}
         super().__init__([SLUICE, "serve", "--config", self.config, "--data-dir", self.data_dir,
                           "--listen", listen, *args], {**secrets, **(env or {})})
-        host, port = self.wait_for_line(r"listens on (127\.0\.0\.1|\[::1\]):(\d+)").groups()
+        host, port = self.wait_for_line(r"listens on (127\.0\.0\.1|\[::1?\]):(\d+)").groups()
         self.port = int(port)
         self.address = (host.strip("[]"), self.port)
         self.socket_path = str(self.data_dir / "sluice.sock")
