@@ -83,7 +83,11 @@ def wait_for_room_in_the_minute():
 
 
 def text_of(answer):
-    return html.unescape(re.sub(r"<[^>]+>", "", answer.body.decode()))
+    return text_of_html(answer.body.decode())
+
+
+def text_of_html(markup):
+    return html.unescape(re.sub(r"<[^>]+>", "", markup))
 
 
 # ---- when the search is busy or broken -----------------------------------------------------------

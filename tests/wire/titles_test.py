@@ -1,4 +1,5 @@
 """Title search on the real binary: every row of its contract, what it costs whom, and what is found."""
+import html
 import json
 import re
 import socket
@@ -7,8 +8,8 @@ import urllib.parse
 
 import pytest
 
-from title_search import (EXPECTED, MOST_A_MINUTE, Client, bucket, budget_file, counts, fill, published, rows, text_of,
-                          wait_for_room_in_the_minute)
+from title_search import (EXPECTED, MOST_A_MINUTE, TITLES, Client, bucket, budget_file, counts, fill, published, rows,
+                          text_of, text_of_html, wait_for_room_in_the_minute)
 from wire import Connection, Sluice, call, until
 
 
@@ -229,3 +230,52 @@ def test_the_forty_queries(tmp_path):
             assert best["score"] == pytest.approx(case["top_score"], abs=1e-4)
             page = Client(gateway).search(case["query"])
             assert case["top_title"] in text_of(page)
+
+
+# A title, what somebody types who looks for it, and whether the two are the same where they are compared.
+UNICODE = [
+    # combining marks, in what is typed and in the title; accents stay, so that without them it is another word
+    ("Crème brûlée für Gäste", "CRE\u0300ME BRU\u0302LE\u0301E FU\u0308R GA\u0308STE", True),
+    ("Vie\u0323\u0302t Nam lie\u0302n he\u0323\u0302", "Việt NAM liên hệ", True),
+    ("Crème brûlée für Gäste", "creme brulee fuer gaeste", False),
+    # the Turkish i's: the dotted capital has a small letter of two code points, the dotless one stays itself
+    ("İzmir toplantı notları", "i\u0307zmir TOPLANTı notları", True),
+    ("İzmir toplantı notları", "izmir toplanti notlari", False),
+    ("Diyarbakır kılavuzu", "DİYARBAKIR KILAVUZU", False),
+    # from right to left: marks of direction are nothing, letters of old encodings have their shape in them
+    ("מדריך לפרסום מהיר", "\u200fמדריך\u200e לפרסום מהיר\u200f", True),
+    ("מדריך לפרסום מהיר", "מהיר פירסום מדריך", False),
+    ("دليل النشر السريع", "\ufea9\ufedf\ufef4\ufede \ufe8d\ufedf\ufee8\ufeb8\ufeae \ufe8d\ufedf\ufeb4\ufeae\ufef3\ufeca", True),
+    ("\ufdfa arşivi", "صلى الله عليه وسلم ARŞIVI", True),
+    # emoji, joined and with a variation selector
+    ("\U0001f680 Launch day \U0001f469\u200d\U0001f4bb", "\U0001f680 LAUNCH day \U0001f469\U0001f4bb", True),
+    ("\u2764\ufe0f for volunteers", "\u2764 FOR volunteers", True),
+    ("\u2615\U0001f370 rota", "\U0001f370\u2615 rotta", False),
+    ("\U0001f98a\U0001f43b\U0001f43c", "\U0001f98a\U0001f43b", False),
+    # wide and narrow letters, and other blanks
+    ("ＡＰＩ\u3000ガイドライン", "api ｶﾞｲﾄﾞﾗｲﾝ", True),
+    ("Zwei\u2003\u2003Räume", "\u3000ｚｗｅｉ\u00a0räume ", True),
+    # folding that is more than small letters
+    ("Straße zum Großmarkt", "STRASSE ZUM GROSSMARKT", True),
+    ("Οδηγός για νέους", "ΟΔΗΓΌΣ ΓΙΑ ΝΈΟΥΣ", True),
+    ("Die Daten\u00adschutz\u00aderklärung", "die datenschutzerklärung", True),
+    ("Oﬃce ﬂoor plan", "office FLOOR plan", True),
+]
+
+
+def test_titles_of_every_script_are_found(tmp_path):
+    with Sluice(data_dir=tmp_path, env={"SEARCH_LIMIT_MINUTE": "1000", "SLUICE__TITLES__API_LIMIT_MINUTE": "1000"}) as gateway:
+        titles = sorted({title for title, _, _ in UNICODE})
+        fill(gateway, [*TITLES, *({"id": 1000 + i, "title": title, "version": 1} for i, title in enumerate(titles))])
+        for title, typed, is_same in UNICODE:
+            assert typed != title
+            answer = Client(gateway).get("/v1/pages/search?q=" + urllib.parse.quote_plus(typed))
+            assert answer.status == 200, answer.body
+            assert answer.json()["results"], typed
+            best = answer.json()["results"][0]
+            assert best["title"] == title, typed
+            assert (best["score"] == 100) == is_same, (typed, best["score"])
+            page = Client(gateway).search(typed)
+            first_row = re.search(r"<tbody>\s*<tr>(.*?)</tr>", page.body.decode(), re.S)[1]
+            assert title in text_of_html(first_row), typed
+            assert f'value="{html.escape(typed)}"' in page.body.decode(), "the form keeps what was typed"
