@@ -1,9 +1,12 @@
 #include "surface/common/errors.h"
 
 #include "base/json.h"
+#include "surface/common/responses.h"
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cstdint>
 
 namespace sluice::surface {
 
@@ -97,11 +100,19 @@ std::span<const ErrorRow> all_error_rows() {
     return kRows;
 }
 
+void append_retry_after(std::string& headers, const Error& error) {
+    if (error.retry_after) {
+        const auto wait = std::chrono::ceil<std::chrono::seconds>(*error.retry_after).count();
+        headers += "Retry-After: " + std::to_string(std::max<std::int64_t>(wait, 1)) + "\r\n";
+    }
+}
+
 io::HttpResponse problem(const Error& error, const RequestId& id, std::string_view extra) {
     const ErrorRow& row = error_row(error.code);
     io::HttpResponse response;
     response.status = row.status;
-    response.headers = "Content-Type: application/problem+json\r\nCache-Control: no-store\r\n";
+    response.headers = "Content-Type: application/problem+json\r\n";
+    response.headers += kPrivateHeaders;
     if (error.code == Code::kUnauthenticated) {
         response.headers += "WWW-Authenticate: Bearer realm=\"sluice\"\r\n";
     }
@@ -115,11 +126,8 @@ io::HttpResponse problem(const Error& error, const RequestId& id, std::string_vi
     json.field("request_id", id.text());
     json.field("blame", to_string(error.blame));
     if (error.retry_after) {
-        const auto millis = std::max<std::int64_t>(error.retry_after->count(), 0);
-        json.field("retry_after_ms", millis);
-        response.headers +=
-            "Retry-After: " + std::to_string(std::max<std::int64_t>((millis + 999) / 1000, 1)) +
-            "\r\n";
+        json.field("retry_after_ms", std::max<std::int64_t>(error.retry_after->count(), 0));
+        append_retry_after(response.headers, error);
     }
     json.end_object();
     if (!extra.empty()) {

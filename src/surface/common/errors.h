@@ -23,9 +23,13 @@ struct ErrorRow {
 const ErrorRow& error_row(Code code);
 std::span<const ErrorRow> all_error_rows();
 
-// The complete answer: {"type","title","status","detail","code","request_id","blame"} and, where it
-// is known, "retry_after_ms" with a Retry-After header in whole seconds, rounded up. `extra` is a
-// JSON fragment of further members (",\"attempts\":[...]") or empty.
+// When trying again makes sense, if the error knows: in whole seconds, rounded up, at least 1.
+void append_retry_after(std::string& headers, const Error& error);
+
+// The complete answer, with kPrivateHeaders:
+// {"type","title","status","detail","code","request_id","blame"} and, where it is known,
+// "retry_after_ms" with a Retry-After header. `extra` is a JSON fragment of further members
+// (",\"attempts\":[...]") or empty.
 io::HttpResponse problem(const Error& error, const RequestId& id, std::string_view extra = {});
 
 // docs/errors.md.

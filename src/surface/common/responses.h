@@ -10,7 +10,13 @@
 
 namespace sluice::surface {
 
-// Of an answer that belongs to its request alone: proxies must not keep it.
+// Of an answer to one reader, in whatever form: refusals of every kind, and pages that only who
+// asked may see. Nobody keeps it, no search engine lists it, and no other site learns of it.
+inline constexpr std::string_view kPrivateHeaders =
+    "Cache-Control: private, no-store\r\nReferrer-Policy: no-referrer\r\n"
+    "X-Robots-Tag: noindex\r\n";
+
+// Of an answer of the API that belongs to its request alone: proxies must not keep it.
 inline constexpr std::string_view kJsonHeaders =
     "Content-Type: application/json\r\nCache-Control: no-store\r\n";
 

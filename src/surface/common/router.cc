@@ -37,9 +37,7 @@ io::HttpResponse moved_to(std::string_view path, std::string_view query) {
     if (!query.empty()) {
         response.headers.append("?").append(query);
     }
-    response.headers +=
-        "\r\nCache-Control: private, no-store\r\nReferrer-Policy: no-referrer\r\n"
-        "X-Robots-Tag: noindex\r\n";
+    response.headers.append("\r\n").append(kPrivateHeaders);
     return response;
 }
 
@@ -190,6 +188,7 @@ io::HttpReply Router::dispatch(const Endpoint& endpoint, const io::HttpRequest& 
                            "\r\nAccess-Control-Allow-Methods: " + endpoint.allow +
                            "\r\nAccess-Control-Allow-Headers: Authorization, Content-Type, "
                            "X-Api-Key, traceparent\r\nAccess-Control-Max-Age: 600\r\n";
+        response.headers += kPrivateHeaders;
         return response;
     }
     response = refused(

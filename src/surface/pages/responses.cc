@@ -1,6 +1,7 @@
 #include "surface/pages/responses.h"
 
 #include "surface/common/errors.h"
+#include "surface/common/responses.h"
 #include "surface/common/title_answers.h"
 
 #include <chrono>
@@ -12,27 +13,17 @@ namespace sluice::surface {
 
 namespace {
 
-using std::chrono::seconds;
-
 constexpr std::string_view kHtmlHeaders =
     "Content-Type: text/html; charset=utf-8\r\n"
     "Content-Security-Policy: default-src 'none'; style-src 'self'; script-src 'self'; "
-    "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'\r\n"
-    "Referrer-Policy: no-referrer\r\n";
-
-void append_retry_after(io::HttpResponse& response, std::optional<Millis> wait) {
-    if (wait && wait->count() > 0) {
-        response.headers +=
-            "Retry-After: " + std::to_string(std::chrono::ceil<seconds>(*wait).count()) + "\r\n";
-    }
-}
+    "img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'\r\n";
+constexpr std::string_view kCheckedHeaders =
+    "Cache-Control: private, no-cache\r\nReferrer-Policy: no-referrer\r\n";
 
 io::HttpResponse redirect_to_ledger() {
     io::HttpResponse response;
     response.status = 303;
-    response.headers =
-        "Location: /\r\nCache-Control: private, no-store\r\nReferrer-Policy: no-referrer\r\n"
-        "X-Robots-Tag: noindex\r\n";
+    response.headers.append("Location: /\r\n").append(kPrivateHeaders);
     return response;
 }
 
@@ -48,7 +39,7 @@ Notice notice_of(const Error& error, const Frame& frame) {
         out = {"Something went wrong", "That is our fault; trying again may do."};
     }
     if (error.retry_after) {
-        out.wait = std::chrono::ceil<seconds>(*error.retry_after);
+        out.wait = std::chrono::ceil<std::chrono::seconds>(*error.retry_after);
     }
     if (is_local_page(frame.here)) {
         out.again = frame.here;
@@ -62,9 +53,8 @@ io::HttpResponse html_response(int status, std::string html, Keeping keeping, co
     io::HttpResponse response;
     response.status = status;
     response.headers = kHtmlHeaders;
-    response.headers += keeping == Keeping::kNever ? "Cache-Control: private, no-store\r\n"
-                                                   : "Cache-Control: private, no-cache\r\n";
-    if (!frame.is_indexed) {
+    response.headers += keeping == Keeping::kNever ? kPrivateHeaders : kCheckedHeaders;
+    if (keeping == Keeping::kChecked && !frame.is_indexed) {
         response.headers += "X-Robots-Tag: noindex\r\n";
     }
     response.lead = std::move(html);
@@ -84,7 +74,9 @@ io::HttpResponse search_response(const titles::TitleAnswer& answer, const PageRe
     const int status = error && !is_unfinished ? error_row(error->code).status : 200;
     io::HttpResponse response =
         html_response(status, renderer.search(answer, frame), Keeping::kNever, frame);
-    append_retry_after(response, error ? error->retry_after : std::nullopt);
+    if (error) {
+        append_retry_after(response.headers, *error);
+    }
     append_rate_limit(response.headers, answer);
     return response;
 }
@@ -97,7 +89,7 @@ io::HttpResponse refusal_response(const Error& error, const PageRenderer& render
     io::HttpResponse response =
         html_response(error_row(error.code).status, renderer.notice(notice_of(error, frame), frame),
                       Keeping::kNever, frame);
-    append_retry_after(response, error.retry_after);
+    append_retry_after(response.headers, error);
     return response;
 }
 

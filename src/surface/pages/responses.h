@@ -12,7 +12,8 @@
 
 namespace sluice::surface {
 
-// Who may keep an answer: nobody; or the browser, which asks each time whether it is still so.
+// Who may keep an answer: nobody (kPrivateHeaders); or the browser, which asks each time whether it
+// is still so.
 enum class Keeping : std::uint8_t { kNever, kChecked };
 
 // With a policy under which nothing runs and nothing is loaded but our own files.

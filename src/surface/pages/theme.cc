@@ -1,6 +1,7 @@
 #include "surface/pages/theme.h"
 
 #include "base/text.h"
+#include "surface/common/responses.h"
 
 #include <algorithm>
 
@@ -62,7 +63,7 @@ io::HttpResponse theme_response(Theme theme, std::string_view back) {
     io::HttpResponse response;
     response.status = 303;
     response.headers.append("Location: ").append(is_local_page(back) ? back : "/").append("\r\n");
-    response.headers += "Cache-Control: no-store\r\nSet-Cookie: ";
+    response.headers.append(kPrivateHeaders).append("Set-Cookie: ");
     response.headers.append(kCookie).append("=").append(to_string(theme));
     response.headers += theme == Theme::kAuto ? "; Max-Age=0" : "; Max-Age=31536000";
     response.headers.append(kCookieScope);

@@ -46,7 +46,7 @@ TEST(ErrorTableTest, EveryCodeRendersAsAProblem) {
         const io::HttpResponse response = problem(error, id);
         EXPECT_EQ(response.status, row.status);
         EXPECT_TRUE(has_header(response, "Content-Type: application/problem+json"));
-        EXPECT_TRUE(has_header(response, "Cache-Control: no-store"));
+        EXPECT_TRUE(has_header(response, "Cache-Control: private, no-store"));
         const std::string text = body_of(response);
         EXPECT_TRUE(text.ends_with("}\n"));
         const auto body = reader.parse(text);

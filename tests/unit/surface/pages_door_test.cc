@@ -226,6 +226,50 @@ TEST_F(PagesDoorTest, WhatIsNotThereIsAPageForPeople) {
     EXPECT_TRUE(has_header(moved, "Location: /search?q=kube%20netes"));
 }
 
+// The header fields of an answer but for those that say in which form it is, in order.
+std::vector<std::string> fields_of_any_form(const io::HttpResponse& response) {
+    std::vector<std::string> fields;
+    for (std::size_t at = 0; at < response.headers.size();) {
+        const std::size_t end = response.headers.find("\r\n", at) + 2;
+        std::string field = response.headers.substr(at, end - at);
+        if (!field.starts_with("Content-")) {
+            fields.push_back(std::move(field));
+        }
+        at = end;
+    }
+    std::ranges::sort(fields);
+    return fields;
+}
+
+// A refusal has the same header fields whether a page or a problem says it, and nobody may keep it,
+// list it, or hear of it. So has what else is answered at a path where people search.
+TEST_F(PagesDoorTest, RefusalsHaveTheSameFieldsInBothForms) {
+    constexpr std::pair<Method, std::string_view> kRefused[] = {
+        {Method::kDelete, "/search?q=kubernetes"},
+        {Method::kPost, "/search"},
+        {Method::kPut, "/p/a-page"},
+        {Method::kGet, "/nowhere"},
+        {Method::kGet, "/search/more"},
+        {Method::kOptions, "/search?q=kubernetes"},
+        {Method::kGet, "/search/?q=kubernetes"},
+    };
+    for (const auto& [method, target] : kRefused) {
+        SCOPED_TRACE(target);
+        TestRequest from_browser(method, std::string(target), clock.now());
+        from_browser.header("Accept", "text/html");
+        const io::HttpResponse page = ask(from_browser);
+        const io::HttpResponse problem = ask(TestRequest(method, std::string(target), clock.now()));
+        EXPECT_EQ(page.status, problem.status);
+        EXPECT_EQ(fields_of_any_form(page), fields_of_any_form(problem));
+        EXPECT_TRUE(has_header(problem, "Cache-Control: private, no-store"));
+        EXPECT_TRUE(has_header(problem, "Referrer-Policy: no-referrer"));
+        EXPECT_TRUE(has_header(problem, "X-Robots-Tag: noindex"));
+        EXPECT_EQ(
+            has_header(problem, "Allow: GET, HEAD, OPTIONS"),
+            target.starts_with("/search") && (problem.status == 405 || problem.status == 204));
+    }
+}
+
 TEST_F(PagesDoorTest, AScorerThatBreaksIsAPageWithTheForm) {
     add("Kubernetes");
     before_scoring = [] { throw std::runtime_error("broken"); };
