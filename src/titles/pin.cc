@@ -49,7 +49,8 @@ bool read_base64(std::string_view text, std::array<unsigned char, kBytes>& out) 
            bytes == out.size();
 }
 
-// Nothing for what is no such hash, or asks for what libsodium never does.
+// Nothing for what is no such hash, or asks for more than hash_pin() does: whoever could write such
+// a one would have memory, and the threads of all PINs, for as long as it says.
 std::optional<Parts> parts_of(std::string_view text) {
     Parts parts;
     int lanes = 0;
@@ -64,9 +65,9 @@ std::optional<Parts> parts_of(std::string_view text) {
         return std::nullopt;
     }
     const bool is_in_bounds = parts.passes >= crypto_pwhash_OPSLIMIT_MIN &&
-                              parts.passes <= crypto_pwhash_OPSLIMIT_MAX &&
+                              parts.passes <= crypto_pwhash_OPSLIMIT_INTERACTIVE &&
                               parts.memory_kib >= crypto_pwhash_MEMLIMIT_MIN / 1024 &&
-                              parts.memory_kib <= crypto_pwhash_MEMLIMIT_MAX / 1024;
+                              parts.memory_kib <= crypto_pwhash_MEMLIMIT_INTERACTIVE / 1024;
     return is_in_bounds ? std::optional(parts) : std::nullopt;
 }
 

@@ -15,8 +15,8 @@ namespace sluice::titles {
 Result<std::string> hash_pin(const Secret& pin);
 
 // Whether `hash` was made of `pin`. Costs the same whatever the answer is. A hash that is none of
-// hash_pin()'s is nobody's; kOverloaded when that could not be found out, for want of memory.
-// Thread-safe; not for an event loop either.
+// hash_pin()'s, or asks for more than those do, is nobody's; kOverloaded when that could not be
+// found out, for want of memory. Thread-safe; not for an event loop either.
 Result<bool> verify_pin(const std::string& hash, const Secret& pin);
 
 }  // namespace sluice::titles
