@@ -4,9 +4,9 @@
 //
 // Errors, all blamed on the gateway: kUnavailable (no connection, at once; it was lost; the server
 // can't or won't do it now), kTimeout (no answer in time), kOverloaded (too many jobs wait),
-// kConflict (a constraint), kNotFound (no such table) and kInternal (SQL that does not fit the
-// schema: our own mistake). What was committed before an error stays; of a transaction whose commit
-// got no answer nobody can say.
+// kConflict (a constraint) and kInternal (SQL that does not fit the schema: our own mistake). A
+// table that somebody took away is kUnavailable, since it may come back. What was committed before
+// an error stays; of a transaction whose commit got no answer nobody can say.
 #pragma once
 
 #include "base/clock.h"

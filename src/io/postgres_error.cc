@@ -35,10 +35,16 @@ Error to_error(const pg_result* result) {
         return Error{Code::kConflict, Blame::kGateway, std::move(message), {}};
     }
     if (state == "42P01") {  // somebody took it away, as a restore does for a while
-        message += "; where no restore is under way, start a gateway again, which makes tables";
+        message += "; where no restore is under way, restore the database from a backup";
         return Error{Code::kUnavailable, Blame::kGateway, std::move(message), {}};
     }
-    const bool is_ours = state.starts_with("42") && state != "42501";
+    if (state == "42501") {
+        message +=
+            "; its user has to own the tables sluice_..., or to be granted them, and to be able to "
+            "make tables";
+        return Error{Code::kUnavailable, Blame::kGateway, std::move(message), {}};
+    }
+    const bool is_ours = state.starts_with("42");
     return Error{
         is_ours ? Code::kInternal : Code::kUnavailable, Blame::kGateway, std::move(message), {}};
 }

@@ -118,12 +118,6 @@ Check check_database(const Config& config, const Environment& environment) {
         return {"database", Finding::kGood, view.server + " answers"};
     }
     const Error& error = started.error();
-    if (view.is_up && error.code != Code::kNotFound && error.code != Code::kConflict) {
-        return {"database", Finding::kBad,
-                error.message +
-                    "; its user has to own the tables sluice_..., or to be granted "
-                    "them, and to be able to make tables"};
-    }
     const bool is_new = error.code == Code::kNotFound;
     return {"database", is_new ? Finding::kHint : Finding::kBad, error.message + fix};
 }
