@@ -24,8 +24,9 @@ Task<BodyHtml> render_here(const BodyRenderer::ToHtml& to_html, std::string mark
     co_return html_of(to_html, markdown);
 }
 
-Error too_much(Error reason) {
-    if (reason.code == Code::kCancelled) {
+// Those that waited for too long may come back, like those whom there was no room for.
+Error to_answer(Error reason) {
+    if (reason.code != Code::kOverloaded && reason.code != Code::kDeadlineExceeded) {
         return reason;
     }
     return Error{Code::kOverloaded, Blame::kGateway, std::move(reason.message), kComeBack};
@@ -54,7 +55,7 @@ Task<Result<BodyHtml>> BodyRenderer::html(BodyKey key, std::string markdown) {
     Task<Result<BodyHtml>> joined = join(key, std::move(markdown));
     Result<BodyHtml> html = co_await run_on(control_, std::move(joined));
     if (!html.ok()) {
-        co_return too_much(html.error());
+        co_return to_answer(html.error());
     }
     co_return html;
 }

@@ -38,7 +38,8 @@ class BodyRenderer {
                  ToHtml to_html = markdown_to_html);
 
     // The body of that page in that version, which is `markdown`. Errors: kOverloaded with when to
-    // come back, where too many wait or this one has waited for too long; kCancelled.
+    // come back, where too many wait or this one has waited for too long; kCancelled; kUnavailable
+    // while it stops; kInternal where rendering threw.
     Task<Result<BodyHtml>> html(BodyKey key, std::string markdown);
 
     // Ends what is under way. Once, before the destructor, while the control loop runs.

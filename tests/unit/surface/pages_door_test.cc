@@ -128,6 +128,18 @@ TEST_F(PagesDoorTest, DifferentBodiesWaitForAThread) {
     }
 }
 
+// A bug is told as one: who comes back in a second would find it again.
+TEST_F(PagesDoorTest, ARenderingThatBreaksIsNoBusyServer) {
+    const std::string path = "/p/" + add("Long", long_body("The end.")).slug;
+    before_rendering = [] { throw std::runtime_error("broken"); };
+    may_break_renderings = 1;
+    const io::HttpResponse broken = get(path);
+    EXPECT_EQ(broken.status, 500);
+    EXPECT_EQ(broken.headers.find("Retry-After"), std::string::npos);
+    before_rendering = {};
+    EXPECT_EQ(get(path).status, 200);
+}
+
 // What was made of a body is kept for as long as the body is the same.
 TEST_F(PagesDoorTest, ABodyThatChangedIsShownAnew) {
     const titles::PageRecord page = add("Changing", "The *first* text.");
