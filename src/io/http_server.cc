@@ -208,13 +208,16 @@ void HttpServer::start_leaving() {
 }
 
 void HttpServer::drain() {
-    if (!impl_->running) {
-        return;
+    if (impl_->threads.empty()) {
+        return;  // nothing is bound
     }
-    impl_->running = false;
     // Once and first: afterwards the paths may be a successor's.
     for (const std::string& path : std::exchange(impl_->unix_paths, {})) {
         ::unlink(path.c_str());
+    }
+    if (!std::exchange(impl_->running, false)) {
+        impl_->threads.clear();
+        return;
     }
     for (const auto& thread : impl_->threads) {
         thread->drain();

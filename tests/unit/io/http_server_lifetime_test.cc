@@ -342,6 +342,32 @@ TEST(HttpServerUnixSocket, ReplacesOnlyStaleSockets) {
               Code::kInvalidRequest);
 }
 
+// Protects: a start that fails between binding and serving leaves no socket behind, and one that
+// could not bind leaves another's alone.
+TEST(HttpServerUnixSocket, GoesWithoutHavingServed) {
+    const TempDir directory;
+    const std::string path = directory.file("s");
+    RunningServer running({}, directory.file("other"));
+    io::HttpServerConfig config;
+    config.listen = {};
+    {
+        io::HttpServer server(config, running.handler, running.clock, running.random, running.log,
+                              running.metrics);
+        server.add_unix_socket(path);
+        server.add_unix_socket(directory.file("other"));
+        EXPECT_FALSE(server.bind().ok());
+    }
+    EXPECT_TRUE(std::filesystem::exists(directory.file("other")));
+    {
+        io::HttpServer server(config, running.handler, running.clock, running.random, running.log,
+                              running.metrics);
+        server.add_unix_socket(path);
+        ASSERT_TRUE(server.bind().ok());
+        EXPECT_TRUE(std::filesystem::exists(path));
+    }
+    EXPECT_FALSE(std::filesystem::exists(path));
+}
+
 // Protects: addresses that can't be served are named before anything is served.
 TEST(HttpServerStart, NamesAddressesThatAreUnusable) {
     RunningServer running;
