@@ -8,6 +8,7 @@
 #include "app/data_dir_lock.h"
 #include "app/first_token.h"
 #include "app/key_file.h"
+#include "app/late_start.h"
 #include "app/listeners.h"
 #include "app/lost_databases.h"
 #include "app/stores.h"
@@ -61,11 +62,11 @@ namespace asio = boost::asio;
 
 namespace {
 
-// How often a start that lacks its database is tried again, and told.
-constexpr Millis kLoadInterval{500};
-constexpr Millis kLoadLogInterval{60'000};
-// What is written last waits no longer for a database that hangs: less than kStopGrace of serve.cc.
-constexpr Millis kLastWrites{2'000};
+using Signal = std::shared_ptr<asio::cancellation_signal>;
+
+Signal new_signal() {
+    return std::make_shared<asio::cancellation_signal>();
+}
 
 Error unusable(std::string_view setting, const Error& reason) {
     return Error{
@@ -113,6 +114,7 @@ struct Gateway::Parts {
     Task<Status> load();
     Task<Status> load_keys();
     Task<void> load_later();
+    Task<void> complete_start();
     void follow_stores();
     void run_control();
     void stop_control();
@@ -147,22 +149,14 @@ struct Gateway::Parts {
     io::EgressRouter egress;
     io::EgressMonitor egress_monitor;
     TaskScope tasks;
-    const std::shared_ptr<asio::cancellation_signal> stop_loading =
-        std::make_shared<asio::cancellation_signal>();
-    const std::shared_ptr<asio::cancellation_signal> stop_watch =
-        std::make_shared<asio::cancellation_signal>();
-    const std::shared_ptr<asio::cancellation_signal> stop_key_watch =
-        std::make_shared<asio::cancellation_signal>();
-    const std::shared_ptr<asio::cancellation_signal> stop_shared_keys =
-        std::make_shared<asio::cancellation_signal>();
-    const std::shared_ptr<asio::cancellation_signal> stop_purges =
-        std::make_shared<asio::cancellation_signal>();
-    const std::shared_ptr<asio::cancellation_signal> stop_shared_budgets =
-        std::make_shared<asio::cancellation_signal>();
-    const std::shared_ptr<asio::cancellation_signal> stop_shared_windows =
-        std::make_shared<asio::cancellation_signal>();
-    const std::shared_ptr<asio::cancellation_signal> stop_sweep =
-        std::make_shared<asio::cancellation_signal>();
+    const Signal stop_loading = new_signal();
+    const Signal stop_watch = new_signal();
+    const Signal stop_key_watch = new_signal();
+    const Signal stop_shared_keys = new_signal();
+    const Signal stop_purges = new_signal();
+    const Signal stop_shared_budgets = new_signal();
+    const Signal stop_shared_windows = new_signal();
+    const Signal stop_sweep = new_signal();
     access::TokenTable tokens;
     std::unique_ptr<access::TokenWatch> token_watch;
     std::unique_ptr<access::Access> access;
@@ -192,6 +186,7 @@ struct Gateway::Parts {
     std::unique_ptr<TitleServices> title_services;  // null: titles.enabled is off
     std::unique_ptr<surface::Router> router;
     std::unique_ptr<io::HttpServer> server;
+    LateStart late_start{clock, log};
     FirstToken first_token{is_reached_from_elsewhere(config)};
     std::atomic<bool> is_loading = false;  // the start goes on when the database is there
     // While it is there the control loop runs, with or without something to do.
@@ -385,28 +380,23 @@ Task<Status> Gateway::Parts::load_keys() {
     co_return Status();
 }
 
-// For who started without the database: until it is there.
+// For who started without the database.
 Task<void> Gateway::Parts::load_later() {
-    obs::LogLimiter lines(1, kLoadLogInterval);
-    for (;;) {
-        co_await clock.sleep_until(clock.now() + kLoadInterval);
-        Status loaded = co_await load();
-        if (loaded.ok()) {
-            loaded = co_await first_token.make(stores.tokens(), *token_watch);
-        }
-        if (loaded.ok()) {
-            break;
-        }
-        std::uint64_t suppressed = 0;
-        if (loaded.error().code != Code::kCancelled && lines.allow(clock.now(), suppressed)) {
-            log.error("start_incomplete", {{"code", to_string(loaded.error().code)},
-                                           {"reason", loaded.error().message},
-                                           {"suppressed", suppressed}});
-        }
+    co_await clock.sleep_until(clock.now() + LateStart::kInterval);
+    if (co_await late_start.take([this] { return load(); })) {
+        follow_stores();
+        tasks.spawn(complete_start());
     }
-    log.info("start_completed", {{"keys", keys->size()}});
-    is_loading = false;
-    follow_stores();
+}
+
+// Nothing cancels it: a token that the database has, and that nobody was shown, could not be made
+// again.
+Task<void> Gateway::Parts::complete_start() {
+    if (co_await late_start.take(
+            [this] { return first_token.make(stores.tokens(), *token_watch); })) {
+        log.info("start_completed", {{"keys", keys->size()}});
+        is_loading = false;
+    }
 }
 
 void Gateway::Parts::follow_stores() {
@@ -424,6 +414,7 @@ void Gateway::Parts::run_control() {
 }
 
 Task<void> Gateway::Parts::stop_tasks() {
+    late_start.stop();
     stop_loading->emit(asio::cancellation_type::terminal);
     stores.leave_by(clock.now() + kLastWrites);
     if (search) {

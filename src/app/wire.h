@@ -24,6 +24,9 @@ namespace sluice::app {
 // Every function is called on the main thread.
 class Gateway {
  public:
+    // What is written as the process ends waits no longer for a database that hangs.
+    static constexpr Millis kLastWrites{2'000};
+
     // References outlive it.
     Gateway(Config config, const Environment& environment, Clock& clock, Random& random,
             obs::Log& log);

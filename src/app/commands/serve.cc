@@ -56,6 +56,7 @@ void keep_no_large_blocks() {
 
 // What follows the drain takes no time unless something is stuck.
 constexpr Millis kStopGrace{3'000};
+static_assert(kStopGrace > Gateway::kLastWrites);
 // How often it is looked whether a start that waited for its database has something to show.
 constexpr Millis kStartLook{1'000};
 // How often a text for the terminal waits for room on stderr.
