@@ -49,7 +49,7 @@ inline constexpr std::size_t kMaxPagesAtOnce = 1'000;  // in one import()
 inline constexpr std::size_t kMaxListed = 1'000;       // in one list()
 // Which pages were removed is remembered of so many last changes, for who reads what changed; who
 // knows the pages from before the last removal that is forgotten reads all of them again.
-inline constexpr std::size_t kKeptRemovals = 10'000;
+inline constexpr std::size_t kRememberedChanges = 10'000;
 // At most so many are forgotten with each further removal, so that none takes long where there are
 // more, as in a store of before there was a bound.
 inline constexpr std::size_t kForgottenRemovals = 1'000;

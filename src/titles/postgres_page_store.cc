@@ -306,7 +306,8 @@ Task<Status> prune(PostgresSession& db, std::size_t kept) {
                               std::move(same));
 }
 
-Task<Result<bool>> remove_page(PostgresSession& db, std::int64_t id, std::size_t kept_removals) {
+Task<Result<bool>> remove_page(PostgresSession& db, std::int64_t id,
+                               std::size_t remembered_changes) {
     CO_TRY_STATUS(co_await lock_revision(db));
     PostgresValues values{id};
     CO_TRY(const PostgresRows removed,
@@ -314,7 +315,7 @@ Task<Result<bool>> remove_page(PostgresSession& db, std::int64_t id, std::size_t
     if (removed.changed() == 0) {
         co_return no_such_page();
     }
-    CO_TRY_STATUS(co_await prune(db, kept_removals));
+    CO_TRY_STATUS(co_await prune(db, remembered_changes));
     CO_TRY_STATUS(co_await db.commit());
     co_return true;
 }
@@ -468,8 +469,8 @@ Task<Result<CandidateSet>> read_candidates(PostgresSession& db, StoreRevision kn
 }  // namespace
 
 PostgresPageStore::PostgresPageStore(io::PostgresClient& client, const Clock& clock,
-                                     std::size_t kept_removals)
-    : client_(client), clock_(clock), kept_removals_(kept_removals) {}
+                                     std::size_t remembered_changes)
+    : client_(client), clock_(clock), remembered_changes_(remembered_changes) {}
 
 Task<Result<PageRecord>> PostgresPageStore::add(NewPage page) {
     CO_TRY_STATUS(validate(page));
@@ -496,8 +497,8 @@ Task<Result<PageRecord>> PostgresPageStore::patch(std::int64_t id, PagePatch pat
 }
 
 Task<Status> PostgresPageStore::remove(std::int64_t id) {
-    auto work = [id, kept = kept_removals_](PostgresSession& db) {
-        return remove_page(db, id, kept);
+    auto work = [id, remembered = remembered_changes_](PostgresSession& db) {
+        return remove_page(db, id, remembered);
     };
     const Result<bool> removed = co_await client_.run(std::move(work));
     co_return removed.ok() ? Status() : Status(removed.error());

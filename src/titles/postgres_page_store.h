@@ -13,10 +13,10 @@ io::PostgresSchema postgres_page_schema();
 
 class PostgresPageStore final : public PageStore {
  public:
-    // References outlive it; the database has the tables of postgres_page_schema(). So many removed
-    // pages are remembered.
+    // References outlive it; the database has the tables of postgres_page_schema(). Removals among
+    // so many last changes are remembered.
     PostgresPageStore(io::PostgresClient& client, const Clock& clock,
-                      std::size_t kept_removals = kKeptRemovals);
+                      std::size_t remembered_changes = kRememberedChanges);
 
     Task<Result<PageRecord>> add(NewPage page) override;
     Task<Result<ImportCount>> import(std::vector<NewPage> pages) override;
@@ -33,7 +33,7 @@ class PostgresPageStore final : public PageStore {
  private:
     io::PostgresClient& client_;
     const Clock& clock_;
-    const std::size_t kept_removals_;
+    const std::size_t remembered_changes_;
 };
 
 }  // namespace sluice::titles

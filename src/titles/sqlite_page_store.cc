@@ -325,13 +325,13 @@ Status prune(SqliteConnection& db, std::size_t kept) {
     return {};
 }
 
-Status remove_page(SqliteConnection& db, std::int64_t id, std::size_t kept_removals) {
+Status remove_page(SqliteConnection& db, std::int64_t id, std::size_t remembered_changes) {
     TRY(auto transaction, db.begin(SqliteTransaction::Mode::kImmediate));
     TRY(const std::int64_t removed, db.change("DELETE FROM page WHERE id = ?1", {id}));
     if (removed == 0) {
         return no_such_page();
     }
-    TRY_STATUS(prune(db, kept_removals));
+    TRY_STATUS(prune(db, remembered_changes));
     return transaction.commit();
 }
 
@@ -456,8 +456,8 @@ io::SqliteSchema page_schema() {
 }
 
 SqlitePageStore::SqlitePageStore(io::SqliteStore& changes, io::SqliteStore& reads,
-                                 const Clock& clock, std::size_t kept_removals)
-    : changes_(changes), reads_(reads), clock_(clock), kept_removals_(kept_removals) {}
+                                 const Clock& clock, std::size_t remembered_changes)
+    : changes_(changes), reads_(reads), clock_(clock), remembered_changes_(remembered_changes) {}
 
 Task<Result<PageRecord>> SqlitePageStore::add(NewPage page) {
     CO_TRY_STATUS(validate(page));
@@ -484,8 +484,8 @@ Task<Result<PageRecord>> SqlitePageStore::patch(std::int64_t id, PagePatch patch
 }
 
 Task<Status> SqlitePageStore::remove(std::int64_t id) {
-    auto work = [id, kept = kept_removals_](SqliteConnection& db) {
-        return remove_page(db, id, kept);
+    auto work = [id, remembered = remembered_changes_](SqliteConnection& db) {
+        return remove_page(db, id, remembered);
     };
     co_return co_await changes_.run(std::move(work));
 }

@@ -14,9 +14,9 @@ class SqlitePageStore final : public PageStore {
  public:
     // References outlive it. Both files were opened with page_schema() on the same file. `reads`
     // serves searches and readers, so that an import holds none of them up; it may be the same one.
-    // So many removed pages are remembered.
+    // Removals among so many last changes are remembered.
     SqlitePageStore(io::SqliteStore& changes, io::SqliteStore& reads, const Clock& clock,
-                    std::size_t kept_removals = kKeptRemovals);
+                    std::size_t remembered_changes = kRememberedChanges);
 
     Task<Result<PageRecord>> add(NewPage page) override;
     Task<Result<ImportCount>> import(std::vector<NewPage> pages) override;
@@ -34,7 +34,7 @@ class SqlitePageStore final : public PageStore {
     io::SqliteStore& changes_;
     io::SqliteStore& reads_;
     const Clock& clock_;
-    const std::size_t kept_removals_;
+    const std::size_t remembered_changes_;
 };
 
 }  // namespace sluice::titles

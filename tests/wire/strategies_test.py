@@ -15,11 +15,11 @@ def outcomes(body):
 def waits_at_most(upstream, settings=""):
     """A gateway whose searches may take so long that none of them took half of it unless it waited for its end."""
     deadline_s = 18
-    gateway = Sluice(upstream, f"[lanes.fast]\ndeadline_s = {deadline_s}\n{settings}")
-    begun = time.monotonic()
-    yield gateway
-    assert time.monotonic() - begun < deadline_s / 2
-    assert gateway.stop() == 0
+    with Sluice(upstream, f"[lanes.fast]\ndeadline_s = {deadline_s}\n{settings}") as gateway:
+        begun = time.monotonic()
+        yield gateway
+        assert time.monotonic() - begun < deadline_s / 2
+        assert gateway.stop() == 0
 
 
 def test_merge_is_one_list_with_origins(sluice, upstream):

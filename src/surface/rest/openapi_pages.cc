@@ -1,5 +1,6 @@
 #include "surface/rest/openapi_pages.h"
 
+#include "base/result.h"
 #include "surface/rest/openapi_schema.h"
 #include "surface/rest/page_search.h"
 #include "surface/rest/pages.h"
@@ -28,6 +29,7 @@ constexpr auto number_up_to(std::int64_t most) {
         at -= 1;
         text[at] = static_cast<char>('0' + most % 10);
     }
+    SLUICE_ASSERT(most == 0 && text[kBefore.size()] != '0');
     return text;
 }
 

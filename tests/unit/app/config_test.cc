@@ -194,7 +194,6 @@ TEST(ConfigTest, ASecretsKeyIsNotShown) {
     }
 }
 
-// Every provider that the design names may stand in a route before it is built.
 // Searches are counted in a file of their own, whatever the path to it looks like.
 TEST(ConfigTest, TheFileOfCountsIsNobodyElses) {
     FakeEnvironment environment;
@@ -212,6 +211,7 @@ TEST(ConfigTest, TheFileOfCountsIsNobodyElses) {
     EXPECT_TRUE(load_config({}, environment).errors.empty());
 }
 
+// Every provider that the design names may stand in a route before it is built.
 TEST(ConfigTest, RoutesMayNameWhatIsNotBuilt) {
     FakeEnvironment environment;
     environment.files["sluice.toml"] =

@@ -113,9 +113,14 @@ TEST(PagesMarkdown, RenderingTakesTimeByTheBytes) {
         {"items", all("- a\n\n")},
     };
     for (const Case& each : cases) {
-        const double small = seconds_for(each.body(std::size_t{32} * 1024));
-        const double large = seconds_for(each.body(std::size_t{128} * 1024));
-        EXPECT_LT(large, 9 * small + 0.005) << each.name;
+        // A busy machine makes caches cold now and then; a square is there each time.
+        bool is_by_the_bytes = false;
+        for (int attempt = 0; attempt < 8 && !is_by_the_bytes; ++attempt) {
+            const double small = seconds_for(each.body(std::size_t{32} * 1024));
+            const double large = seconds_for(each.body(std::size_t{128} * 1024));
+            is_by_the_bytes = large < 9 * small + 0.005;
+        }
+        EXPECT_TRUE(is_by_the_bytes) << each.name;
     }
 }
 

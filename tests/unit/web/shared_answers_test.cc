@@ -313,9 +313,9 @@ TEST_F(SharedAnswersTest, WhatIsNotOursBlocksNoSearch) {
     }
     // One of somebody whose locks live longer is left alone.
     ask({"FLUSHALL"});
-    ask({"SET", lock, std::string(32, 'a'), "PX", "1900"});
-    EXPECT_EQ(enter(*one_, 500ms).result, Turn::kHeld);
-    EXPECT_GT(ask({"PTTL", lock}).integer, 600);
+    ask({"SET", lock, std::string(32, 'a'), "PX", "39000"});
+    EXPECT_EQ(enter(*one_, 10s).result, Turn::kHeld);
+    EXPECT_GT(ask({"PTTL", lock}).integer, 12'000);
 }
 
 TEST_F(SharedAnswersTest, AFailureOfOnesOwnKeepsNobodyAway) {
