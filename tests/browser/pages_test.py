@@ -1,5 +1,6 @@
 """The pages for people in a real browser, Debian's chromium: what somebody does there, with a keyboard, without
-scripts, on a narrow screen, in both themes. axe-core looks at each page.
+scripts, on a narrow screen, in both themes, also while the search is busy or broken. axe-core looks at each page, and
+each is valid HTML.
 
 With SLUICE_SCREENSHOTS=DIR the pictures of the docs are taken as well."""
 import json
@@ -12,7 +13,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect, sync_playwright
 
-from pages import PAGES, PIN, Site
+import pages
+from markup import faults_of
+from pages import PAGES, PIN, BusySite, Site
 from wire import until
 
 SCREENSHOTS = os.environ.get("SLUICE_SCREENSHOTS")
@@ -44,6 +47,20 @@ def strict_site():
     site.stop()
 
 
+@pytest.fixture(scope="module")
+def busy_site():
+    site = BusySite()
+    yield site
+    site.stop()
+
+
+@pytest.fixture(scope="module")
+def broken_site():
+    site = pages.broken_site()
+    yield site
+    site.stop()
+
+
 class Visitor:
     """A window of its own. What a page should not do is an error: a script that fails, a file that is not there or
     comes from elsewhere, something that the policy refuses."""
@@ -70,6 +87,11 @@ class Visitor:
     def go(self, path, status=200):
         response = self.page.goto(path)
         assert response.status == status, (path, response.status)
+        self.check_markup(response)
+
+    def check_markup(self, response):
+        assert response.headers["content-type"] == "text/html; charset=utf-8"
+        assert faults_of(response.body()) == [], response.url
 
     def check_accessibility(self):
         found = Axe().run(self.page)
@@ -202,6 +224,7 @@ def go_to_the_limit(visitor):
     while response.status == 200:
         response = visitor.page.goto("/search?q=kafka")
     assert response.status == 429
+    visitor.check_markup(response)
     left = int(response.headers["retry-after"])
     assert 1 <= left <= 60
     return left
@@ -261,7 +284,9 @@ def test_a_pin_opens_a_claimed_page(site, visit):
     visitor.go("/p/sealed")
     expect(page.get_by_role("heading", level=1)).to_have_text("This page is claimed")
     page.get_by_label("PIN").fill("0000")
-    page.get_by_role("button", name="Open").click()
+    with page.expect_navigation() as refused:
+        page.get_by_role("button", name="Open").click()
+    visitor.check_markup(refused.value)
     expect(page.get_by_label("PIN")).to_have_accessible_description("That is not the PIN.")
     page.get_by_label("PIN").fill(PIN)
     page.get_by_role("button", name="Open").click()
@@ -326,33 +351,84 @@ def test_directions_of_writing_stay_where_they_are(own_site, visit):
     visitor.check_width()
 
 
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_search_that_finds_no_thread_can_be_tried_again(visit, scripts):
+    site = BusySite()
+    try:
+        visitor = visit(site, java_script_enabled=scripts)
+        page = visitor.page
+        visitor.go("/")
+        with page.expect_navigation() as refused:
+            search(visitor, "grafana dashbord")
+        assert refused.value.status == 503
+        expect(page.get_by_role("heading", level=1)).to_have_text("Many people are searching")
+        expect(page.get_by_label("Search titles")).to_have_value("grafana dashbord")
+        site.let_go()
+        page.get_by_role("link", name="Try again").click()
+        expect(page.get_by_role("row").nth(1)).to_contain_text("Grafana dashboard inventory")
+    finally:
+        site.stop()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_a_search_that_breaks_keeps_the_query_and_leads_back(broken_site, visit, scripts):
+    visitor = visit(broken_site, java_script_enabled=scripts)
+    page = visitor.page
+    visitor.go("/")
+    with page.expect_navigation() as broken:
+        search(visitor, "grafana dashbord")
+    assert broken.value.status == 500
+    expect(page.get_by_role("heading", level=1)).to_have_text("Something went wrong")
+    expect(page.get_by_label("Search titles")).to_have_value("grafana dashbord")
+    expect(page.get_by_role("link", name="Try again")).to_have_attribute("href", "/search?q=grafana%20dashbord")
+    page.get_by_role("link", name="All pages").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("All pages")
+
+
 EVERY_PAGE = (("/", 200), ("/?sort=title&page=2", 200), ("/search?q=kubrenetes+deploymnt", 200),
               ("/search?q=zzqqxx", 200), ("/search?q=k", 200), ("/search?q=%ff", 400),
-              ("/p/kubernetes-deployment-checklist", 200), ("/p/sealed", 200), ("/p/never", 404), ("/nowhere", 404))
+              ("/p/kubernetes-deployment-checklist", 200), ("/p/everything", 200), ("/p/sealed", 200), ("/p/never", 404), ("/nowhere", 404))
+
+
+@pytest.fixture
+def every_page(site, busy_site, broken_site):
+    return ((site, EVERY_PAGE), (busy_site, (("/search?q=kubrenetes+deploymnt", 503),)),
+            (broken_site, (("/search?q=kubrenetes+deploymnt", 500),)))
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_pages_are_accessible(site, strict_site, visit, theme):
-    visitor = visit(site, color_scheme=theme)
-    for path, status in EVERY_PAGE:
-        visitor.go(path, status)
-        visitor.check_accessibility()
+def test_pages_are_accessible(every_page, strict_site, visit, theme):
+    for one, paths in every_page:
+        visitor = visit(one, color_scheme=theme)
+        for path, status in paths:
+            visitor.go(path, status)
+            visitor.check_accessibility()
     strict = visit(strict_site, color_scheme=theme)
     go_to_the_limit(strict)
     strict.check_accessibility()
     if theme == "dark":
+        visitor = visit(every_page[0][0], color_scheme=theme)
         visitor.go("/search?q=kubrenetes+deploymnt")
         visitor.picture("pages-dark")
 
 
-def test_nothing_is_wider_than_a_narrow_screen(site, strict_site, visit):
-    visitor = visit(site, viewport={"width": 320, "height": 568})
-    for path, status in EVERY_PAGE:
-        visitor.go(path, status)
+@pytest.mark.parametrize("scripts", [True, False])
+def test_nothing_is_wider_than_a_narrow_screen(every_page, strict_site, visit, scripts):
+    options = {"viewport": {"width": 320, "height": 568}, "java_script_enabled": scripts}
+
+    def check(visitor):
         visitor.check_width()
-        visitor.check_accessibility()
-    visitor.go("/search?q=kubrenetes+deploymnt")
-    visitor.picture("pages-narrow")
-    strict = visit(strict_site, viewport={"width": 320, "height": 568})
+        if scripts:  # axe-core is one
+            visitor.check_accessibility()
+    for one, paths in every_page:
+        visitor = visit(one, **options)
+        for path, status in paths:
+            visitor.go(path, status)
+            check(visitor)
+    strict = visit(strict_site, **options)
     go_to_the_limit(strict)
-    strict.check_width()
+    check(strict)
+    if scripts:
+        visitor = visit(every_page[0][0], **options)
+        visitor.go("/search?q=kubrenetes+deploymnt")
+        visitor.picture("pages-narrow")
