@@ -240,6 +240,11 @@ std::string state_dir(const Config& config) {
     return config.replay.dir.empty() ? config.data_dir : config.data_dir + "/replay";
 }
 
+Error unusable_setting(std::string_view setting, const Error& reason) {
+    return Error{
+        Code::kInvalidRequest, Blame::kCaller, std::string(setting) + ": " + reason.message, {}};
+}
+
 std::string search_budget_path(const Config& config) {
     return config.titles.budget_file.empty() ? state_dir(config) + "/search-budget.db"
                                              : config.titles.budget_file;

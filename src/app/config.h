@@ -87,6 +87,10 @@ std::string format_errors(const std::vector<ConfigError>& errors);
 // a folder "replay" of its own there, since neither is real then.
 std::string state_dir(const Config& config);
 
+// `reason` is why what `setting` names can't be used: an error that begins with the setting's name,
+// and with which `sluice serve` ends as with any mistake in its configuration.
+Error unusable_setting(std::string_view setting, const Error& reason);
+
 // Where searches among titles are counted.
 std::string search_budget_path(const Config& config);
 

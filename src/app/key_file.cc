@@ -122,7 +122,8 @@ Result<web::KeyVault> open_vault(const Config& config, const std::string& place,
                                : configured_secrets_key(setting, environment));
     auto vault = web::KeyVault::from_text(text.reveal());
     if (!vault.ok()) {
-        const std::string where = setting.empty() ? secrets_key_path(dir) : setting;
+        const std::string where =
+            setting.empty() ? secrets_key_path(dir) : "secrets.key: " + setting;
         return refusal(Code::kInvalidRequest, where + ": " + vault.error().message);
     }
     return vault;

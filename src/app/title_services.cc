@@ -18,13 +18,24 @@ titles::TitleScorer scorer_for(const Config& config, obs::Metrics& metrics) {
                : faulty_scorer(std::move(scorer), config.faults, metrics);
 }
 
+Error unusable_budget_file(const Config& config, Error error) {
+    error.message = config.titles.budget_file + " can't be used (" + error.message +
+                    "); name a database of sluice's own or a new file, in a folder that is there "
+                    "and that the gateway may write, or leave it out for search-budget.db in "
+                    "data_dir";
+    return unusable_setting("titles.budget_file", error);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<TitleServices>> TitleServices::open(const Config& config,
                                                            const Needs& needs) {
-    TRY(auto budget,
-        io::SqliteConnection::open(search_budget_path(config), titles::budget_schema()));
-    return std::unique_ptr<TitleServices>(new TitleServices(config, needs, std::move(budget)));
+    auto budget = io::SqliteConnection::open(search_budget_path(config), titles::budget_schema());
+    if (!budget.ok()) {
+        return config.titles.budget_file.empty() ? budget.error()
+                                                 : unusable_budget_file(config, budget.error());
+    }
+    return std::unique_ptr<TitleServices>(new TitleServices(config, needs, *std::move(budget)));
 }
 
 TitleServices::TitleServices(const Config& config, const Needs& needs, io::SqliteConnection budget)

@@ -68,11 +68,6 @@ Signal new_signal() {
     return std::make_shared<asio::cancellation_signal>();
 }
 
-Error unusable(std::string_view setting, const Error& reason) {
-    return Error{
-        Code::kInvalidRequest, Blame::kCaller, std::string(setting) + ": " + reason.message, {}};
-}
-
 // So many PINs are hashed or verified at once: each takes 64 MiB, and a core for about a tenth of a
 // second.
 constexpr std::size_t kPinThreads = 2;
@@ -204,8 +199,13 @@ Gateway::~Gateway() {
 
 Status Gateway::Parts::open_stores() {
     TRY_STATUS(use_data_dir(config.data_dir, StoreUse::kMake));
-    TRY(auto lock, DataDirLock::take(config.data_dir));
-    data_dir_lock.emplace(std::move(lock));
+    Result<DataDirLock> lock = DataDirLock::take(config.data_dir);
+    if (!lock.ok()) {
+        Error error = lock.error();
+        error.message += "; another data directory is chosen with --data-dir";
+        return error;
+    }
+    data_dir_lock.emplace(*std::move(lock));
     if (config.replay.dir.empty() && !has_shared_keys(config)) {
         tell_of_new_databases(config.data_dir, log);
     }
@@ -263,13 +263,19 @@ Status Gateway::Parts::choose_upstreams() {
     if (!config.replay.dir.empty()) {
         return open_replay();
     }
+    if (!config.upstream.ca_file.empty()) {
+        const auto trusted = io::TlsContext::load_client(config.upstream.ca_file);
+        if (!trusted.ok()) {
+            return trusted.error();  // every call would fail with it
+        }
+    }
     return config.record.dir.empty() ? Status() : open_recorder();
 }
 
 Status Gateway::Parts::open_replay() {
     auto loaded = io::Recordings::load(config.replay.dir, web::provider_names());
     if (!loaded.ok()) {
-        return unusable("replay.dir", loaded.error());
+        return unusable_setting("replay.dir", loaded.error());
     }
     replay_http = std::make_unique<io::ReplayHttpClient>(*std::move(loaded), config.replay.speed,
                                                          clock, metrics);
@@ -285,7 +291,7 @@ Status Gateway::Parts::open_replay() {
 Status Gateway::Parts::open_recorder() {
     auto opened = io::ExchangeWriter::open(config.record, clock, log, metrics);
     if (!opened.ok()) {
-        return unusable("record.dir", opened.error());
+        return unusable_setting("record.dir", opened.error());
     }
     recorder = *std::move(opened);
     recording_http = std::make_unique<io::RecordingHttpClient>(http, *recorder, clock);

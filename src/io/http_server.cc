@@ -149,7 +149,12 @@ Status HttpServer::Impl::open_all() {
             std::make_unique<HttpServerThread>(shared, loop, config, random.u64(), metrics, tls));
     }
     for (const std::string& address : config.listen) {
-        TRY_STATUS(open_tcp(address));
+        Status opened = open_tcp(address);
+        if (!opened.ok()) {
+            Error error = opened.error();
+            error.message += "; another address is chosen with --listen";
+            return error;
+        }
     }
     for (const std::string& path : unix_paths) {
         TRY_STATUS(open_unix(path));

@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <sys/stat.h>
@@ -108,11 +109,33 @@ Status ensure_private_file(const std::string& path) {
     if (!S_ISREG(found.st_mode)) {
         return gateway_error(Code::kUnavailable, "database " + path + ": it is not a file");
     }
-    // A wider mode is narrowed as far as we may: a file of another owner stays as that owner wants.
-    if ((found.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+    return {};
+}
+
+// Whether the file that was opened holds a database, or nothing yet. Asked by SQLite's own
+// descriptor, for the same reason.
+bool is_database(sqlite3* database) {
+    static constexpr std::string_view kMagic("SQLite format 3\0", 16);
+    sqlite3_file* file = nullptr;
+    sqlite3_int64 size = 0;
+    std::array<char, kMagic.size()> head{};
+    if (sqlite3_file_control(database, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK ||
+        file->pMethods == nullptr || file->pMethods->xFileSize(file, &size) != SQLITE_OK) {
+        return false;
+    }
+    return size == 0 || (size >= static_cast<sqlite3_int64>(head.size()) &&
+                         file->pMethods->xRead(file, head.data(), static_cast<int>(head.size()),
+                                               0) == SQLITE_OK &&
+                         std::string_view(head.data(), head.size()) == kMagic);
+}
+
+// A wider mode is narrowed as far as we may, before files beside it get the same: a file of another
+// owner stays as that owner wants.
+void make_private(const std::string& path) {
+    struct stat found{};
+    if (::stat(path.c_str(), &found) == 0 && (found.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
         static_cast<void>(::chmod(path.c_str(), found.st_mode & S_IRWXU));
     }
-    return {};
 }
 
 }  // namespace
@@ -316,6 +339,10 @@ Result<SqliteConnection> SqliteConnection::open(const std::string& path, SqliteS
     if (sqlite3_db_readonly(connection.handle_->database, "main") != 0) {
         return error_from(SQLITE_READONLY, path, {});
     }
+    if (!is_database(connection.handle_->database)) {
+        return error_from(SQLITE_NOTADB, path, {});  // somebody else's, and left as it is
+    }
+    make_private(path);
     TRY_STATUS(connection.configure(options));
     TRY_STATUS(connection.migrate(schema));
     sqlite3_busy_timeout(connection.handle_->database,

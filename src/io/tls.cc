@@ -127,6 +127,7 @@ void expect_peer(SSL* ssl, const std::string& peer) {
     SSL_set_tlsext_host_name(ssl, peer.c_str());
 }
 
+// `what` begins with the setting that names the file.
 Error unusable(const std::string& file, std::string_view what) {
     std::array<char, 256> reason{};
     ERR_error_string_n(ERR_get_error(), reason.data(), reason.size());
@@ -170,13 +171,14 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::load(const std::string& ce
     SSL_CTX_set_alpn_select_cb(ssl, select_protocol, nullptr);
     ERR_clear_error();
     if (SSL_CTX_use_certificate_chain_file(ssl, certificate_file.c_str()) != 1) {
-        return unusable(certificate_file, "certificate");
+        return unusable(certificate_file, "server.tls_certificate_file: no certificate chain in");
     }
     if (SSL_CTX_use_PrivateKey_file(ssl, key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
-        return unusable(key_file, "key");
+        return unusable(key_file, "server.tls_key_file: no private key in");
     }
     if (SSL_CTX_check_private_key(ssl) != 1) {
-        return unusable(key_file, "key does not belong to the certificate:");
+        return unusable(key_file,
+                        "server.tls_key_file: the key does not belong to the certificate:");
     }
     return Result(std::shared_ptr<const TlsContext>(std::make_shared<TlsContext>(std::move(impl))));
 }
@@ -190,7 +192,8 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::load_client(const std::str
     const int trusted = ca_file.empty() ? SSL_CTX_set_default_verify_paths(ssl)
                                         : SSL_CTX_load_verify_file(ssl, ca_file.c_str());
     if (trusted != 1) {
-        return unusable(ca_file, "certificates");
+        return unusable(ca_file, ca_file.empty() ? "the certificates of the system can't be read"
+                                                 : "upstream.ca_file: no certificates in");
     }
     return Result(std::shared_ptr<const TlsContext>(std::make_shared<TlsContext>(std::move(impl))));
 }

@@ -48,6 +48,24 @@ def out_of_range(setting):
     return []
 
 
+# Settings that name files and folders; what may be there in their place; and which of those are made, or may be used.
+FILES = ["titles.budget_file", "server.tls_certificate_file", "server.tls_key_file", "upstream.ca_file", "record.dir", "replay.dir",
+         "secrets.key", "data_dir"]
+PLACES = ["missing", "below a missing folder", "below a file", "folder", "text"]
+MADE = {"titles.budget_file": ["missing"], "data_dir": ["missing", "below a missing folder", "folder"],
+        "record.dir": ["missing", "below a missing folder", "folder"]}
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory):
+    """With its private key in one file."""
+    path = tmp_path_factory.mktemp("certificate") / "both.pem"
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "-",
+                           "-days", "2", "-subj", "/CN=localhost"], check=True, capture_output=True, timeout=TIMEOUT_S)
+    path.write_bytes(made.stdout)
+    return path
+
+
 def named(path):
     """The path of a setting, with a name where any will do."""
     return path.replace("<name>", "spare")
@@ -105,6 +123,25 @@ def test_a_value_that_only_its_owner_can_judge(tmp_path, key, value, expected):
     result = run("check", "--config", path)
     assert result.returncode == 2, f"accepted: {result.stdout[:200]}"
     assert expected in result.stderr and key.rpartition(".")[0] in result.stderr, result.stderr
+
+
+@pytest.mark.parametrize("key, what", [(key, what) for key in FILES for what in PLACES if what not in MADE.get(key, [])])
+def test_a_file_that_can_not_be_used_is_told_by_its_setting(tmp_path, certificate, key, what):
+    """And by nothing that has another setting's name: what is to be mended is one line."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text").write_text("neither a database, nor a key, nor a certificate")
+    (tmp_path / "text").chmod(0o644)
+    path = {"missing": tmp_path / "absent", "below a missing folder": tmp_path / "absent" / "x", "below a file": tmp_path / "text" / "x",
+            "folder": tmp_path / "folder", "text": tmp_path / "text"}[what]
+    settings = {"data_dir": tmp_path / "data", key: path}
+    if key.startswith("server.tls"):
+        settings = {"server.tls_certificate_file": certificate, "server.tls_key_file": certificate, **settings}
+    more = [part for name, value in settings.items() for part in ("--set", f"{name}={value}")]
+    result = run("serve", "--listen", "127.0.0.1:0", *more, cwd=tmp_path)
+    assert result.returncode in (1, 2), result
+    assert {"data_dir": "data directory"}.get(key, key) in result.stderr and str(path) in result.stderr, result.stderr
+    assert "--listen" not in result.stderr and (key == "data_dir" or "--data-dir" not in result.stderr), result.stderr
+    assert (tmp_path / "text").stat().st_mode & 0o777 == 0o644, "a file of somebody else's was changed"
 
 
 @pytest.mark.parametrize("text, expected", [

@@ -263,11 +263,6 @@ int serve(const ConfigOptions& options) {
     if (!started.ok()) {
         sink->flush();
         print_error(started.error().message);
-        if (started.error().code == Code::kUnavailable) {
-            print_to_stderr(
-                "another address is chosen with --listen, another data directory with "
-                "--data-dir\n");
-        }
         return started.error().code == Code::kInvalidRequest ? 2 : 1;
     }
     const ServiceManager manager(clock);

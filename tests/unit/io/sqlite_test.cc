@@ -247,6 +247,18 @@ TEST(Sqlite, FilesArePrivate) {
     EXPECT_EQ(count(db), 1);
 }
 
+// A file that is no database is somebody else's, whoever named it: it is refused as it is.
+TEST(Sqlite, LeavesOtherFilesAlone) {
+    TempDir dir;
+    for (const std::size_t size : {5U, 8192U}) {
+        const std::string path = dir.file(std::to_string(size));
+        std::ofstream(path) << std::string(size, 'x');
+        ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
+        EXPECT_FALSE(SqliteConnection::open(path, kSchema).ok());
+        EXPECT_EQ(mode_of(path), 0644U);
+    }
+}
+
 // The promises of the header about every connection.
 TEST(Sqlite, ConnectionsAreConfigured) {
     TempDir dir;
