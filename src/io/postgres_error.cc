@@ -34,6 +34,10 @@ Error to_error(const pg_result* result) {
     if (state.starts_with("23")) {
         return Error{Code::kConflict, Blame::kGateway, std::move(message), {}};
     }
+    // Of objects by a name: only steps of a schema make any.
+    if (state == "42P07" || state == "42701" || state == "42710" || state == "42723") {
+        return Error{Code::kConflict, Blame::kGateway, std::move(message), {}};
+    }
     if (state == "42P01") {  // somebody took it away, as a restore does for a while
         message += "; where no restore is under way, restore the database from a backup";
         return Error{Code::kUnavailable, Blame::kGateway, std::move(message), {}};

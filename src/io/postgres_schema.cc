@@ -46,10 +46,28 @@ Error wrong_version(const PostgresSchema& schema, std::int64_t found) {
                  std::nullopt};
 }
 
+// The first step failed with `found`, on what is there: of which version that is, nobody can know.
+Error unknown_version(const PostgresSchema& schema, const Error& found) {
+    const std::string store(schema.store);
+    return Error{Code::kConflict, Blame::kCaller,
+                 "the database has tables of the store '" + store +
+                     "', and no row of sluice_schema says of which version they are (" +
+                     found.message +
+                     "); restore the database from a backup, or name an empty one (setting "
+                     "database.url); where you know that this version wrote them: INSERT INTO "
+                     "sluice_schema VALUES ('" +
+                     store + "', " + std::to_string(newest(schema)) + ")",
+                 std::nullopt};
+}
+
 Task<Status> take_steps(PostgresSession& session, PostgresSchema schema, std::int64_t version) {
     for (std::int64_t next = version; next < newest(schema); ++next) {
         std::string step(schema.steps[static_cast<std::size_t>(next)].sql);
-        CO_TRY_STATUS(co_await session.script(std::move(step), kMigrationTimeout));
+        Status taken = co_await session.script(std::move(step), kMigrationTimeout);
+        if (!taken.ok() && version == 0 && taken.error().code == Code::kConflict) {
+            co_return unknown_version(schema, taken.error());
+        }
+        CO_TRY_STATUS(std::move(taken));
     }
     PostgresValues values{schema.store, newest(schema)};
     CO_TRY(const PostgresRows written, co_await session.query(kSetVersion, std::move(values)));

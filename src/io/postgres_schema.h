@@ -26,8 +26,9 @@ struct PostgresSchema {
 inline constexpr Millis kMigrationTimeout{60'000};
 
 // Brings the store's tables up to date, all steps or none. Of several processes that do so at once
-// one migrates and the others wait. kConflict, with both versions, when they are newer than
-// `schema`: they are left as they are.
+// one migrates and the others wait. kConflict when they are left as they are: with both versions
+// where they are newer than `schema`, and with what to do where nothing says of which version they
+// are.
 Task<Status> migrate(PostgresSession& session, PostgresSchema schema);
 
 // For who only looks: kNotFound when there are no such tables yet, kConflict when they are of any

@@ -69,6 +69,26 @@ TEST_F(PostgresSchemaTest, NewerTablesAreRefused) {
     EXPECT_TRUE(required(db_, schema(kSteps)).ok());
 }
 
+// Tables whose version was lost are left as they are, and the message says what was found and how
+// to go on; it is right that way.
+TEST_F(PostgresSchemaTest, TablesOfAnUnknownVersionAreRefused) {
+    ASSERT_TRUE(db_.start().ok());
+    ASSERT_TRUE(db_.run(migrated(db_, schema(kSteps))).ok());
+    ASSERT_TRUE(db_.query("DELETE FROM sluice_schema").ok());
+    const Status refused = db_.run(migrated(db_, schema(kSteps)));
+    ASSERT_FALSE(refused.ok());
+    EXPECT_EQ(refused.error().code, Code::kConflict);
+    const std::string& message = refused.error().message;
+    EXPECT_NE(message.find("store 'thing'"), std::string::npos) << message;
+    EXPECT_NE(message.find("no row of sluice_schema"), std::string::npos) << message;
+    const std::size_t mend = message.find("INSERT INTO");
+    ASSERT_NE(mend, std::string::npos) << message;
+    EXPECT_EQ(db_.query("SELECT count(*) FROM thing")->integer(0, 0), 2);
+    ASSERT_TRUE(db_.query(message.substr(mend)).ok());
+    EXPECT_TRUE(db_.run(migrated(db_, schema(kSteps))).ok());
+    EXPECT_TRUE(required(db_, schema(kSteps)).ok());
+}
+
 // All steps or none.
 TEST_F(PostgresSchemaTest, AStepThatFailsTakesAllBack) {
     ASSERT_TRUE(db_.start().ok());
