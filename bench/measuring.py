@@ -12,7 +12,8 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BUILD = ROOT / "build" / "release"
+# Another folder, named by SLUICE_BUILD, is measured as it is.
+BUILD = pathlib.Path(os.environ.get("SLUICE_BUILD", ROOT / "build" / "release"))
 SERVER_CORE, LOAD_CORE = "0", "1"
 
 
@@ -79,15 +80,22 @@ class Server:
             self.process.wait()
 
 
+def counted_by_wrk(out):
+    """Of what wrk printed: (requests, those that a socket failed, answers other than 2xx and 3xx)."""
+    requests = int(re.search(r"(\d+) requests in", out).group(1))
+    broken = sum(map(int, re.findall(r"(?:connect|read|write|timeout) (\d+)", out)))
+    refused = int((re.search(r"Non-2xx or 3xx responses: (\d+)", out) or [0, 0])[1])
+    return requests, broken, refused
+
+
 def wrk(url, connections, seconds, script=None):
     """Returns (requests, errors, p50 in ms)."""
     args = ["taskset", "-c", LOAD_CORE, "wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--latency"]
     if script:
         args += ["-s", str(script)]
     out = subprocess.run([*args, url], capture_output=True, text=True, check=True).stdout
-    requests = int(re.search(r"(\d+) requests in", out).group(1))
-    errors = sum(map(int, re.findall(r"(?:connect|read|write|timeout) (\d+)", out)))
-    errors += int((re.search(r"Non-2xx or 3xx responses: (\d+)", out) or [0, 0])[1])
+    requests, broken, refused = counted_by_wrk(out)
+    errors = broken + refused
     value, unit = re.search(r"50%\s+([\d.]+)(us|ms|s)", out).groups()
     return requests, errors, float(value) * {"us": 1e-3, "ms": 1, "s": 1e3}[unit]
 
@@ -168,12 +176,13 @@ def run(bench_class, doc, parts, targets, left_out_if_quick=()):
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", help=f"of: {' '.join(parts)}")
     parser.add_argument("--quick", action="store_true", help="short rounds")
-    parser.add_argument("--no-build", action="store_true", help="measure the binaries that are there")
+    parser.add_argument("--no-build", action="store_true", help="measure the binaries that are there; so are those of the"
+                        " build folder that SLUICE_BUILD names")
     args = parser.parse_args()
     unknown = set(args.parts) - set(parts)
     if unknown:
         parser.error(f"unknown part: {' '.join(unknown)}")
-    if not args.no_build:
+    if not args.no_build and "SLUICE_BUILD" not in os.environ:
         print("building build/release", file=sys.stderr)
         subprocess.run([ROOT / "scripts" / "setup", "test"], check=True)
         for command in (["cmake", "--preset", "release"], ["cmake", "--build", "--preset", "release", "--target", *targets]):
