@@ -214,6 +214,8 @@ def test_ops_paths(sluice):
     status = sluice.get("/v1/status").json()
     assert set(status) >= {"version", "uptime_s", "scheduler", "cache", "keys", "providers"}
     assert status["keys"]["serper"]["available"] == 2
+    # Requests are counted by thread, and show once the thread has added them up.
+    until(lambda: b"sluice_http_requests_total" in sluice.get("/metrics").body)
     metrics = sluice.get("/metrics")
     assert metrics.header("Content-Type").startswith("text/plain; version=0.0.4")
     for name in (b"gateway_cache_events_total", b"gateway_provider_latency_ms_bucket",
