@@ -167,8 +167,7 @@ Task<Status> Stores::prepare(io::PostgresSchema schema, StoreUse use) {
 }
 
 bool Stores::may_come_back(const Error& error) const {
-    return database_ && (error.code == Code::kUnavailable || error.code == Code::kTimeout ||
-                         error.code == Code::kOverloaded);
+    return database_ && (error.code == Code::kUnavailable || error.code == Code::kOverloaded);
 }
 
 void Stores::leave_by(Instant end) {

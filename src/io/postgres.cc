@@ -2,6 +2,7 @@
 
 #include "base/exception.h"
 #include "guard/backoff.h"
+#include "io/postgres_error.h"
 #include "io/postgres_metrics.h"
 
 #include <algorithm>
@@ -33,10 +34,6 @@ guard::BackoffConfig spread_config() {
     config.cap = 100ms;
     config.jitter = guard::Jitter::kFull;
     return config;
-}
-
-Error failed(Code code, std::string message) {
-    return Error{code, Blame::kGateway, std::move(message), {}};
 }
 
 }  // namespace
@@ -71,10 +68,9 @@ Task<Result<PostgresRows>> PostgresSession::query(std::string_view sql, Postgres
 Task<Result<PostgresRows>> PostgresSession::query_row(std::string_view sql, PostgresValues values) {
     CO_TRY(PostgresRows rows, co_await query(sql, std::move(values)));
     if (rows.empty()) {
-        co_return Error{Code::kUnavailable, Blame::kGateway,
-                        "a table of the database lacks the row that it always has; where no "
-                        "restore is under way, restore it from a backup",
-                        std::nullopt};
+        co_return away(
+            "a table of the database lacks the row that it always has; where no restore is under "
+            "way, restore it from a backup");
     }
     co_return rows;
 }
@@ -130,12 +126,8 @@ Task<Status> PostgresClient::start() {
 
 Error PostgresClient::unusable() const {
     const View now = view();
-    Error error =
-        failed(Code::kUnavailable, "the database at " + now.server +
-                                       " can't be used: " + std::string(now.reason) +
-                                       (now.detail.empty() ? "" : " (" + now.detail + ")"));
-    error.retry_after = kHeartbeatEvery;
-    return error;
+    return away("the database at " + now.server + " can't be used: " + std::string(now.reason) +
+                (now.detail.empty() ? "" : " (" + now.detail + ")"));
 }
 
 void PostgresClient::leave_by(Instant end) {
@@ -172,7 +164,8 @@ Task<Status> PostgresClient::perform(JobPtr job) {
     }
     if (queue_.size() >= kMaxQueued) {
         counters_->overloaded.add();
-        co_return failed(Code::kOverloaded, "too many jobs wait for the database");
+        co_return Error{Code::kOverloaded, Blame::kGateway, "too many jobs wait for the database",
+                        kAskAgainAfter};
     }
     queue_.push_back(job);
     counters_->queued.set(static_cast<double>(queue_.size()));
@@ -190,7 +183,7 @@ Task<Status> PostgresClient::perform(JobPtr job) {
     if (end == guard::WaitEnd::kDeadline) {
         withdraw(job);
         counters_->timed_out.add();
-        co_return failed(Code::kTimeout, "no connection to the database was free in time");
+        co_return away("no connection to the database was free in time");
     }
     if (job->exception) {
         std::rethrow_exception(job->exception);
@@ -237,7 +230,7 @@ void PostgresClient::withdraw(const JobPtr& job) {
 void PostgresClient::fail_queue() {
     while (const JobPtr job = take()) {
         counters_->unavailable.add();
-        job->status = failed(Code::kUnavailable, "the connection to the database was lost");
+        job->status = away("the connection to the database was lost");
         job->done.set();
     }
 }

@@ -3,10 +3,11 @@
 // further ones are made while there is work for them.
 //
 // Errors, all blamed on the gateway: kUnavailable (no connection, at once; it was lost; the server
-// can't or won't do it now), kTimeout (no answer in time), kOverloaded (too many jobs wait),
-// kConflict (a constraint) and kInternal (SQL that does not fit the schema: our own mistake). A
-// table that somebody took away is kUnavailable, since it may come back. What was committed before
-// an error stays; of a transaction whose commit got no answer nobody can say.
+// can't or won't do it now; no answer in time) and kOverloaded (too many jobs wait), both with
+// retry_after, kConflict (a constraint, or a name that is taken) and kInternal (SQL that does not
+// fit the schema: our own mistake). A table that somebody took away is kUnavailable, since it may
+// come back. What was committed before an error stays; of a transaction whose commit got no answer
+// nobody can say.
 #pragma once
 
 #include "base/clock.h"
@@ -71,7 +72,7 @@ class PostgresSession {
 class PostgresClient {
  public:
     // How often an idle database is tried, so that a loss is noticed although nobody asks.
-    static constexpr Millis kHeartbeatEvery{1'000};
+    static constexpr Millis kHeartbeatEvery = kAskAgainAfter;
     static constexpr std::size_t kMaxConnections = 4;
     static constexpr std::size_t kMaxQueued = 256;
 

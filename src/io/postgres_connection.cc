@@ -413,11 +413,8 @@ void PostgresConnection::close(PostgresFault fault) {
 }
 
 Error PostgresConnection::lost() const {
-    const bool timed_out = fault_ == PostgresFault::kTimedOut;
-    return Error{timed_out ? Code::kTimeout : Code::kUnavailable, Blame::kGateway,
-                 timed_out ? "the database did not answer in time"
-                           : "the connection to the database was lost",
-                 std::nullopt};
+    return away(fault_ == PostgresFault::kTimedOut ? "the database did not answer in time"
+                                                   : "the connection to the database was lost");
 }
 
 }  // namespace sluice::io

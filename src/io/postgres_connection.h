@@ -26,6 +26,9 @@ struct pg_result;
 
 namespace sluice::io {
 
+// When it makes sense to ask a database again that is away: retry_after of every such error.
+inline constexpr Millis kAskAgainAfter{1'000};
+
 // Why a connection can't be used.
 enum class PostgresFault : std::uint8_t {
     kConnectFailed,

@@ -1,6 +1,7 @@
 #include "io/postgres_error.h"
 
 #include "base/text.h"
+#include "io/postgres_connection.h"
 
 #include <libpq-fe.h>
 
@@ -24,13 +25,14 @@ bool is_of_the_server(std::string_view state) {
 
 }  // namespace
 
+Error away(std::string message) {
+    return Error{Code::kUnavailable, Blame::kGateway, std::move(message), kAskAgainAfter};
+}
+
 Error to_error(const pg_result* result) {
     const std::string_view state = field(result, PG_DIAG_SQLSTATE);
     std::string message = "the database refused a statement (" + std::string(state) +
                           "): " + one_line(field(result, PG_DIAG_MESSAGE_PRIMARY));
-    if (state == "57014") {
-        return Error{Code::kTimeout, Blame::kGateway, std::move(message), {}};
-    }
     if (state.starts_with("23")) {
         return Error{Code::kConflict, Blame::kGateway, std::move(message), {}};
     }
@@ -40,7 +42,7 @@ Error to_error(const pg_result* result) {
     }
     if (state == "42P01") {  // somebody took it away, as a restore does for a while
         message += "; where no restore is under way, restore the database from a backup";
-        return Error{Code::kUnavailable, Blame::kGateway, std::move(message), {}};
+        return away(std::move(message));
     }
     if (state == "42501") {
         message +=
@@ -48,9 +50,10 @@ Error to_error(const pg_result* result) {
             "make tables";
         return Error{Code::kUnavailable, Blame::kGateway, std::move(message), {}};
     }
-    const bool is_ours = state.starts_with("42");
-    return Error{
-        is_ours ? Code::kInternal : Code::kUnavailable, Blame::kGateway, std::move(message), {}};
+    if (state.starts_with("42")) {
+        return Error{Code::kInternal, Blame::kGateway, std::move(message), {}};
+    }
+    return away(std::move(message));  // 57014, a statement that took too long, too
 }
 
 bool ends_connection(const pg_result* result) {

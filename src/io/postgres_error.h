@@ -10,6 +10,10 @@ struct pg_result;
 
 namespace sluice::io {
 
+// The database can't be used now: kUnavailable, after a while it may be. That it does not answer in
+// time is no other case than that it can't be reached.
+Error away(std::string message);
+
 // Of a failed statement; codes as io/postgres.h has them.
 Error to_error(const pg_result* result);
 

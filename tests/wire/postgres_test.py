@@ -308,6 +308,15 @@ def check_that_it_goes_on(gateway, what):
     assert "database" in answer.json()["detail"] and answer.header("Retry-After")
 
 
+def check_that_pages_are_away(gateway):
+    """For people and for programs alike, who are told when to try again."""
+    html, json_type = {"Accept": "text/html"}, {}
+    asked = [("/", html), ("/p/a-page", html), ("/search?q=migration", html), ("/v1/pages", json_type), ("/v1/pages/search?q=migration", json_type)]
+    with concurrent.futures.ThreadPoolExecutor(len(asked)) as pool:
+        for (target, _), answer in zip(asked, pool.map(lambda one: gateway.get(one[0], headers=one[1]), asked)):
+            assert answer.status == 503 and answer.header("Retry-After"), (target, answer.status, answer.body[:300])
+
+
 def test_a_database_that_is_killed_stops_no_search_and_is_used_again(postgres, url, start):
     one, other = start(url), start(url)
     assert add_key(one).status == 201
@@ -317,6 +326,7 @@ def test_a_database_that_is_killed_stops_no_search_and_is_used_again(postgres, u
         until(lambda: state(one)["state"] == "down" and state(other)["state"] == "down")
         for gateway in (one, other):
             check_that_it_goes_on(gateway, "while it is dead")
+            check_that_pages_are_away(gateway)
         assert finding(one, url)["finding"] == "bad"
     finally:
         postgres.start()
@@ -332,8 +342,10 @@ def test_a_database_that_hangs_stops_no_search_and_is_used_again(postgres, url, 
     assert add_key(gateway).status == 201
     postgres.send_signal(signal.SIGSTOP)
     try:
+        check_that_pages_are_away(gateway)  # nobody has noticed yet
         until(lambda: state(gateway)["state"] == "down")
         check_that_it_goes_on(gateway, "while it hangs")
+        check_that_pages_are_away(gateway)
     finally:
         postgres.send_signal(signal.SIGCONT)
     until(lambda: state(gateway)["state"] == "up")
