@@ -7,6 +7,7 @@ import random
 import signal
 import struct
 import threading
+import time
 
 import pytest
 
@@ -118,7 +119,7 @@ def stop_where_it_is(gateway):
     assert os.WIFSTOPPED(status), gateway.output()
 
 
-KILLS = 60
+KILLS, KILLS_AT_LEAST, ENOUGH_S = 60, 20, 60
 
 
 def test_killed_in_the_midst_of_counting(tmp_path):
@@ -127,7 +128,10 @@ def test_killed_in_the_midst_of_counting(tmp_path):
     seed = random.randrange(1 << 32)
     rng = random.Random(seed)
     sent = answered = 0
+    deadline = time.monotonic() + ENOUGH_S
     for kill in range(KILLS):
+        if kill >= KILLS_AT_LEAST and time.monotonic() > deadline:
+            break  # a busy machine
         with Sluice(data_dir=tmp_path, env={"SEARCH_LIMIT_MINUTE": "1000000", "SEARCH_LIMIT_HOUR": "1000000"}) as gateway:
             flood = Flood(gateway)
             try:
