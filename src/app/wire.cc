@@ -6,6 +6,7 @@
 #include "access/shared_windows.h"
 #include "access/token_watch.h"
 #include "app/data_dir_lock.h"
+#include "app/database_watch.h"
 #include "app/first_token.h"
 #include "app/key_file.h"
 #include "app/late_start.h"
@@ -152,8 +153,10 @@ struct Gateway::Parts {
     const Signal stop_shared_budgets = new_signal();
     const Signal stop_shared_windows = new_signal();
     const Signal stop_sweep = new_signal();
+    const Signal stop_database_watch = new_signal();
     access::TokenTable tokens;
     std::unique_ptr<access::TokenWatch> token_watch;
+    std::optional<DatabaseWatch> database_watch;
     std::unique_ptr<access::Access> access;
     titles::ComputeThreads pin_threads{"pins", kPinThreads,
                                        titles::ComputeThreads::Priority::kUsual};
@@ -444,6 +447,7 @@ Task<void> Gateway::Parts::stop_tasks() {
     stop_shared_budgets->emit(asio::cancellation_type::terminal);
     stop_shared_windows->emit(asio::cancellation_type::terminal);
     stop_sweep->emit(asio::cancellation_type::terminal);
+    stop_database_watch->emit(asio::cancellation_type::terminal);
     co_await tasks.join();
     if (key_usage) {
         // Who can't write it now says so once more.
@@ -474,6 +478,7 @@ Status Gateway::start() {
     // Before anything is taken over from another process, or a token is made that nobody would be
     // there to read. Who connects from now on waits for start().
     TRY_STATUS(parts.server->bind());
+    parts.database_watch.emplace(database_files(parts.config), parts.clock, parts.log);
     parts.run_control();
     if (parts.redis) {
         // What is wrong is in the log; it is tried again for as long as the process runs.
@@ -508,6 +513,7 @@ Status Gateway::start() {
             parts.tasks.spawn(parts.shared_windows->run(), parts.stop_shared_windows);
         }
         parts.tasks.spawn(parts.search->sweep_caches(), parts.stop_sweep);
+        parts.tasks.spawn(parts.database_watch->run(), parts.stop_database_watch);
     });
     return parts.server->start();
 }
