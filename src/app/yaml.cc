@@ -181,6 +181,12 @@ std::optional<std::size_t> tab_before(std::string_view text, std::size_t last) {
     return std::nullopt;
 }
 
+// Within brackets and braces blanks of any kind may stand in front.
+bool is_of_brackets(const YAML::Exception& error) {
+    return error.msg == YAML::ErrorMsg::END_OF_SEQ_FLOW ||
+           error.msg == YAML::ErrorMsg::END_OF_MAP_FLOW;
+}
+
 // The parser's own words may quote what it read.
 std::string printable(std::string text) {
     std::ranges::replace_if(text, [](char c) { return !is_printable_ascii(c); }, '?');
@@ -262,7 +268,7 @@ YamlNode parse_yaml(std::string_view text, std::vector<YamlError>& errors) {
         errors.push_back(refused.error);
     } catch (const YAML::Exception& error) {
         const std::size_t line = line_of(error.mark);
-        if (const auto tab = tab_before(text, line)) {
+        if (const auto tab = tab_before(text, line); tab && !is_of_brackets(error)) {
             errors.push_back({*tab, "a tab stands in front of the text; YAML takes blanks there"});
         } else {
             errors.push_back({line, printable(error.msg)});

@@ -81,6 +81,14 @@ TEST(YamlTest, WhatIsNoYamlIsToldWithItsLine) {
     EXPECT_EQ(tab.line, 2u);
     EXPECT_THAT(tab.message, HasSubstr("tab"));
     EXPECT_EQ(refused("a:\n  b: 1\n\tc: 2\n").line, 3u);
+    const YamlError earlier = refused("a:\n\tx\n  b: 1\n");
+    EXPECT_EQ(earlier.line, 2u);
+    EXPECT_THAT(earlier.message, HasSubstr("tab")) << "which shows on the next line";
+    for (const char* open : {"a: {b: 1,\n\tc: 2\nd: 1\n", "a: [1,\n\t2\nb: 1\n"}) {
+        const YamlError unclosed = refused(open);
+        EXPECT_EQ(unclosed.line, 3u) << open;
+        EXPECT_THAT(unclosed.message, Not(HasSubstr("tab"))) << open;
+    }
     const YamlError other = refused("a: |\n  text\n  \tof its own\nb: 1\nc: [1, 2\n");
     EXPECT_EQ(other.line, 6u);
     EXPECT_THAT(other.message, Not(HasSubstr("tab"))) << "which harms nothing where it is";
