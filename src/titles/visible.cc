@@ -13,7 +13,7 @@ constexpr UChar32 kBlankBraille = 0x2800;
 constexpr UChar32 kNullNotehead = 0x1D159;
 
 bool leaves_a_mark(UChar32 c) {
-    if (c == kBlankBraille || c == kNullNotehead || u_isUWhiteSpace(c) != 0 ||
+    if (c == kBlankBraille || c == kNullNotehead ||
         u_hasBinaryProperty(c, UCHAR_DEFAULT_IGNORABLE_CODE_POINT) != 0) {
         return false;
     }

@@ -44,6 +44,11 @@ TEST(BodyBounds, DepthIsCountedOverLines) {
     }
     EXPECT_EQ(line_of(lists, BodyExcess::kDepth), 2 * kMaxBodyDepth + 1);
     EXPECT_EQ(line_of(wide, BodyExcess::kDepth), kMaxBodyDepth + 1);
+    // Empty lines, however many, leave lists open for what is indented enough.
+    const std::string some = times("- ", kMaxBodyDepth / 2 + 1);
+    EXPECT_EQ(line_of(some + "a\n\n\n\n" + std::string(kMaxBodyDepth + 2, ' ') + some + "b\n",
+                      BodyExcess::kDepth),
+              5U);
     // What looks blank but goes on in a paragraph keeps everything open.
     const std::string half = times("- ", kMaxBodyDepth);
     EXPECT_NE(line_of(half + "a\n     >\nb\n" + std::string(2 * kMaxBodyDepth, ' ') + "- c\n",

@@ -171,6 +171,24 @@ TEST(PostgresPageStoreTest, FormerTablesThatWereRestoredAreBroughtUpToDate) {
     EXPECT_TRUE(backend.run(backend.store().candidates(lost)).value().is_whole);
 }
 
+// A program of the former version counts on without marks, up to where the lost past was and
+// beyond.
+TEST(PostgresPageStoreTest, FormerTablesThatCountedOnAreAnotherPast) {
+    PostgresBackend backend;
+    NewPage page;
+    page.title = "Kubernetes deployment checklist";
+    ASSERT_TRUE(backend.run(backend.store().add(page)).ok());
+    const StoreRevision lost = backend.run(backend.store().revision()).value();
+    ASSERT_TRUE(backend
+                    .execute("DROP TRIGGER sluice_page_revision_noted ON sluice_page_revision;"
+                             "UPDATE sluice_page_revision SET revision = revision + 1;"
+                             "UPDATE sluice_schema SET version = 1 WHERE store = 'pages'")
+                    .ok());
+    EXPECT_TRUE(backend.run(backend.store().candidates(lost)).value().is_whole);
+    ASSERT_TRUE(backend.db().migrate(postgres_page_schema()).ok());
+    EXPECT_TRUE(backend.run(backend.store().candidates(lost)).value().is_whole);
+}
+
 // Who knows a revision that the database never was at, as after a restore, gets everything.
 TEST(PostgresPageStoreTest, OfAnotherPastEverythingIsRead) {
     PostgresBackend backend;

@@ -107,6 +107,20 @@ TEST(SqlitePageStore, ManyRemovedPagesAreForgottenSomeAtATime) {
     EXPECT_FALSE(backend.run(backend.store().candidates(present.number - 4)).value().is_whole);
 }
 
+// A file that was put in place of another one is read as a whole by who knows more than it holds.
+TEST(SqlitePageStore, OfARevisionThatIsYetToComeEverythingIsRead) {
+    SqliteBackend backend;
+    NewPage page;
+    page.title = "One";
+    ASSERT_TRUE(backend.run(backend.store().add(page)).ok());
+    const StoreRevision present = backend.run(backend.store().revision()).value();
+    EXPECT_FALSE(backend.run(backend.store().candidates(present)).value().is_whole);
+    const CandidateSet all =
+        backend.run(backend.store().candidates(StoreRevision(present.number + 1))).value();
+    EXPECT_TRUE(all.is_whole);
+    EXPECT_EQ(all.candidates.size(), 1U);
+}
+
 // Whoever writes to the file, by whatever means, changes the revision.
 TEST(SqlitePageStore, TheRevisionIsKeptByTheDatabase) {
     SqliteBackend backend;
