@@ -145,6 +145,10 @@ Task<Result<web::KeySet>> FakeKeyStore::load(StoreRevision since) {
             set.removed.push_back(id);
         }
     }
+    if (meanwhile) {
+        auto then = std::exchange(meanwhile, {});
+        CO_TRY_STATUS(co_await then());
+    }
     co_return set;
 }
 

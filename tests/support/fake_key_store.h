@@ -5,6 +5,7 @@
 #include "web/key_store.h"
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -42,6 +43,7 @@ class FakeKeyStore final : public web::KeyStore {
     bool reads_away = false;  // load() and revision() fail
     Duration write_time{};    // before usage is written
     std::size_t usage_writes = 0;
+    std::function<Task<Status>()> meanwhile;  // before the next load() is told
 
     // What it says now of one key; nothing of one that was not used.
     std::optional<web::KeyUsage> usage_of(const std::string& id) const;

@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -28,6 +29,7 @@ class ScriptedStore final : public TokenStore {
     TokenSet set;
     bool away = false;
     int loads = 0;
+    std::function<Task<Status>()> meanwhile;  // before the next load is told
 
     Task<Result<IssuedToken>> add(NewToken) override { co_return gone(); }
     Task<Result<std::optional<IssuedToken>>> add_first(NewToken) override { co_return gone(); }
@@ -37,7 +39,12 @@ class ScriptedStore final : public TokenStore {
             co_return gone();
         }
         loads += 1;
-        co_return set;
+        TokenSet read = set;
+        if (meanwhile) {
+            auto then = std::exchange(meanwhile, {});
+            CO_TRY_STATUS(co_await then());
+        }
+        co_return read;
     }
     Task<Result<StoreRevision>> revision() override {
         if (away) {
@@ -122,6 +129,18 @@ TEST_F(TokenWatchTest, AStoreThatWentBackIsReadAgain) {
     store_.set.tokens.clear();
     ASSERT_TRUE(refresh().ok());
     EXPECT_EQ(table_.active(), 0U);
+}
+
+// Of two looks at once the slower may have read what is over by then.
+TEST_F(TokenWatchTest, WhatWasReadBeforeIsNotInForceAgain) {
+    store_.meanwhile = [this]() -> Task<Status> {
+        store_.set.revision = 2;
+        store_.set.tokens.clear();
+        return watch_.refresh();
+    };
+    ASSERT_TRUE(refresh().ok());
+    EXPECT_EQ(table_.active(), 0U);
+    EXPECT_EQ(store_.loads, 2) << "and what is in force is not read again";
 }
 
 // Another process's change is in force one poll later and not before.

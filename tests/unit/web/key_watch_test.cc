@@ -112,6 +112,21 @@ TEST_F(KeyWatchTest, AStoreThatWentBackIsReadAgain) {
     EXPECT_EQ(reports[1].record.last4, "et-4");
 }
 
+// Of two looks at once the slower may have read what is over by then.
+TEST_F(KeyWatchTest, WhatWasReadBeforeIsNotInForceAgain) {
+    add_elsewhere("serper-secret-1");
+    const test::FakeKeyStore backup(h.clock, store);
+    add_elsewhere("serper-secret-2");
+    store.meanwhile = [this, &backup]() -> Task<Status> {
+        store.become(backup);
+        return watch.refresh();
+    };
+    watch.changed();
+    h.run();
+    EXPECT_EQ(h.keys.size(), 1u);
+    EXPECT_FALSE(store.meanwhile);
+}
+
 // While the store is away the keys last known are used; that is said once and counted each time,
 // and what was counted meanwhile is written when it is back.
 TEST_F(KeyWatchTest, OutlivesTheStore) {

@@ -174,6 +174,24 @@ TEST(PostgresKeyStoreTest, OfAnotherPastEverythingIsRead) {
     EXPECT_EQ(keys_since(first), 2u);
 }
 
+// A program of the former version counts on without marks, up to where the lost past was and
+// beyond.
+TEST(PostgresKeyStoreTest, FormerTablesThatCountedOnAreAnotherPast) {
+    PostgresBackend backend;
+    KeyStore& store = backend.store();
+    ASSERT_TRUE(backend.run(store.unlock()).ok());
+    ASSERT_TRUE(backend.run(store.add(serper_key("serper-secret-1"))).ok());
+    const StoreRevision lost = backend.run(store.revision()).value();
+    for (const char* sql : {"DROP TRIGGER sluice_key_noted ON sluice_key_revision",
+                            "UPDATE sluice_key_revision SET revision = revision + 1",
+                            "UPDATE sluice_schema SET version = 1 WHERE store = 'keys'"}) {
+        ASSERT_TRUE(backend.db().query(sql).ok()) << sql;
+    }
+    EXPECT_TRUE(backend.run(store.load(lost)).value().is_whole);
+    ASSERT_TRUE(backend.db().migrate(postgres_key_schema()).ok());
+    EXPECT_TRUE(backend.run(store.load(lost)).value().is_whole);
+}
+
 // A replica that knows less takes nothing back of what another one counted; a new period begins
 // anew.
 TEST(PostgresKeyStoreTest, AnotherReplicasCountIsNotLowered) {
