@@ -195,12 +195,16 @@ class PagesDoorTest : public testing::Test {
                             return markdown_to_html(markdown);
                         }};
     bool can_verify = true;
+    std::function<void()> before_verifying;
     PinGate pins{pin_threads,
                  kWrongAnHour,
                  clock,
                  random,
                  metrics,
                  [this](const std::string& hash, const Secret& pin) -> Result<bool> {
+                     if (before_verifying) {
+                         before_verifying();
+                     }
                      if (!can_verify) {
                          return Error{Code::kOverloaded, Blame::kGateway, "no memory", {}};
                      }

@@ -1,6 +1,11 @@
 // What a PIN opens, how often it may be tried, and by whom.
 #include "pages_door_fixture.h"
 
+#include <latch>
+#include <optional>
+#include <string>
+#include <utility>
+
 namespace sluice::surface {
 namespace {
 
@@ -71,13 +76,21 @@ TEST_F(PagesDoorTest, WrongPinsAreBoundedOverAllClients) {
     for (int i = 0; i < kWrongAnHour; ++i) {
         EXPECT_EQ(send_pin(path, "pin=0000", "203.0.113." + std::to_string(i)).status, 403);
     }
+    // What is refused for all counts for nobody, so that each is told when all may try again.
+    constexpr int kRefused = 3 * PinGate::kTriesPerMinute;
+    for (int i = 0; i < kRefused; ++i) {
+        const io::HttpResponse refused = send_pin(path, "pin=2468", "192.0.2.1");
+        EXPECT_EQ(refused.status, 429);
+        EXPECT_TRUE(has_header(refused, "Retry-After: 3600"));
+    }
+    EXPECT_EQ(pin_tries("page_limited"), kRefused);
     clock.advance(59min);
     const io::HttpResponse limited = send_pin(path, "pin=2468", "192.0.2.1");
     EXPECT_EQ(limited.status, 429);
     EXPECT_TRUE(has_header(limited, "Retry-After: 60"));
     EXPECT_EQ(limited.lead.find("Plan"), std::string::npos);
     EXPECT_EQ(send_pin("/p/" + other.slug, "pin=1357", "192.0.2.1").status, 200);
-    EXPECT_EQ(pin_tries("page_limited"), 1);
+    EXPECT_EQ(pin_tries("page_limited"), kRefused + 1);
     clock.advance(1min);
     EXPECT_EQ(send_pin(path, "pin=2468", "192.0.2.1").status, 200);
 }
@@ -96,9 +109,11 @@ TEST_F(PagesDoorTest, OneClientCanNotSpendTheHourOfAll) {
         clock.advance(1min);
     }
     EXPECT_EQ(wrong, kWrongAnHour / PinGate::kClientsPart);
-    const io::HttpResponse limited = send_pin(path, "pin=2468");
-    EXPECT_EQ(limited.status, 429);
-    EXPECT_TRUE(has_header(limited, "Retry-After: 2400"));
+    for (int i = 0; i <= PinGate::kTriesPerMinute; ++i) {  // what is refused counts no more
+        const io::HttpResponse limited = send_pin(path, "pin=2468");
+        EXPECT_EQ(limited.status, 429);
+        EXPECT_TRUE(has_header(limited, "Retry-After: 2400")) << i;
+    }
     EXPECT_EQ(send_pin(path, "pin=2468", "192.0.2.1").status, 200);
     EXPECT_EQ(pin_tries("page_limited"), 0);
     clock.advance(40min);
@@ -133,6 +148,36 @@ TEST_F(PagesDoorTest, ANewPinEndsTheHourOfTheOldOne) {
     claim(page.id, kHash1357);
     EXPECT_EQ(send_pin(path, "pin=1357", "192.0.2.1").status, 200);
     EXPECT_EQ(send_pin(path, "pin=2468", "192.0.2.1").status, 403);
+}
+
+// One at a time: a right one that is still looked at is not taken for the last wrong one.
+TEST_F(PagesDoorTest, APinIsLookedAtAlone) {
+    const titles::PageRecord page = add("Secret plans", "Plan *one*.");
+    claim(page.id, kHash2468);
+    const std::string path = "/p/" + page.slug;
+    for (int i = 1; i < kWrongAnHour; ++i) {
+        EXPECT_EQ(send_pin(path, "pin=0000", "203.0.113." + std::to_string(i)).status, 403);
+    }
+    std::latch go(1);
+    before_verifying = [&go] { go.wait(); };
+    std::optional<PinVerdict> first;
+    std::optional<PinVerdict> second;
+    const auto open = [&](std::string client, std::optional<PinVerdict>& verdict) {
+        auto task = pins.open(std::move(client), page.id, kHash2468, Secret("2468"));
+        boost::asio::co_spawn(loop, store_result(std::move(task), verdict), boost::asio::detached);
+    };
+    open("192.0.2.1", first);
+    open("192.0.2.2", second);
+    loop.restart();
+    while (!second) {
+        loop.run_one();
+    }
+    go.count_down();
+    loop.run();
+    EXPECT_EQ(first->outcome, PinOutcome::kRight);
+    EXPECT_EQ(second->outcome, PinOutcome::kBusy);
+    EXPECT_EQ(second->retry_after, 1s);
+    EXPECT_EQ(send_pin(path, "pin=2468", "192.0.2.2").status, 200);
 }
 
 // Threads are shared with those who set PINs: while they have them all, visitors come back later.
