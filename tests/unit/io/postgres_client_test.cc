@@ -95,9 +95,16 @@ TEST_F(PostgresClientTest, ErrorsAreValues) {
     EXPECT_EQ(db.query("INSERT INTO u VALUES (1) ").error().code, Code::kConflict);
     EXPECT_EQ(db.query("SELECT nonsense").error().code, Code::kInternal);
     EXPECT_EQ(db.query("SELECT * FROM nosuch").error().code, Code::kUnavailable);
+    const auto row = [&db](std::string_view sql) {
+        return db.run(
+            db.client->run([sql](PostgresSession& session) { return session.query_row(sql); }));
+    };
+    EXPECT_EQ(row("SELECT n::int FROM u")->integer(0, 0), 1);
+    EXPECT_EQ(row("SELECT n::int FROM u WHERE n = 2").error().code, Code::kUnavailable)
+        << "a row that is always there is missing";
     EXPECT_EQ(db.query("SELECT 1::int")->integer(0, 0), 1);
     EXPECT_EQ(db.metrics.counter(kPostgresFaults, {"closed"}).value(), 0);
-    EXPECT_EQ(db.jobs("failed"), 3);
+    EXPECT_EQ(db.jobs("failed"), 4);
 }
 
 // What asks an idle connection whether it is well does not end it.

@@ -99,7 +99,7 @@ struct Sentinel {
             return "-NOAUTH Authentication required.\r\n";
         }
         if (words[0] == "PING") {
-            return "+PONG\r\n";
+            return greeting;
         }
         if (!refusal.empty()) {
             return refusal;
@@ -113,6 +113,7 @@ struct Sentinel {
 
     std::uint16_t master = 0;  // its port; 0: not known
     std::string password;
+    std::string greeting = "+PONG\r\n";
     std::string refusal;  // of the question for the master
     bool may_ask = false;
     CommandServer server;
@@ -221,6 +222,10 @@ TEST(RedisChoice, WhatASentinelLacksIsAReason) {
     auto& stranger = place.use("redis+sentinel://" + sentinel.server.address() + "/main");
     EXPECT_FALSE(place.run(stranger.start()).ok());
     EXPECT_EQ(stranger.view().reason, "login_refused");
+    sentinel.greeting = "-NOPERM this user has no permissions to run the 'ping' command\r\n";
+    auto& mute = place.use("redis+sentinel://" + sentinel.server.address() + "/main");
+    EXPECT_FALSE(place.run(mute.start()).ok());
+    EXPECT_EQ(mute.view().reason, "sentinel_refused");
 }
 
 // One login for both, whichever of them wants it.

@@ -70,7 +70,8 @@ TEST(WaitingBytes, WhatIsWrittenCountsNoMore) {
 }
 
 TEST(WaitingBytes, WhoTakesNothingIsCutFirstAndThenWhoIsSlowest) {
-    const WaitingReader silent_long{.held = Millis{9'000}, .silent = Millis{3'000}, .taken = 9'999};
+    const WaitingReader silent_long{
+        .held = Millis{9'000}, .silent = Millis{3'000}, .taken = 90'000'000};
     const WaitingReader silent{.held = Millis{1'500}, .silent = Millis{1'000}, .taken = 0};
     const WaitingReader trickle{.held = Millis{60'000}, .silent = Millis{100}, .taken = 600'000};
     const WaitingReader slow{.held = Millis{5'000}, .silent = Millis{0}, .taken = 100'000};
@@ -81,6 +82,9 @@ TEST(WaitingBytes, WhoTakesNothingIsCutFirstAndThenWhoIsSlowest) {
     for (std::size_t i = 0; i < expected.size(); ++i) {
         EXPECT_EQ(sorted[i].held, expected[i].held) << i;
         EXPECT_TRUE(may_be_cut(expected[i])) << i;
+        for (std::size_t j = 0; j < expected.size(); ++j) {
+            EXPECT_EQ(is_cut_before(expected[i], expected[j]), i < j) << i << " and " << j;
+        }
     }
     EXPECT_FALSE(may_be_cut({.held = Millis{4'999}, .silent = Millis{999}, .taken = 1}))
         << "who reads is given time";
