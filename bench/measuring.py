@@ -48,13 +48,23 @@ def raise_file_limit(connections):
 
 
 class Server:
-    """A process on the server core, ended by its id."""
+    """A process on the server core, ended by its id, at the latest with the bench."""
+    started = []
+
+    @staticmethod
+    def end_all():
+        """What is left where a bench ends before its end."""
+        for process in Server.started:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
 
     def __init__(self, args, port, env=None, core=SERVER_CORE, stderr=subprocess.DEVNULL):
         self.port = port
         self.process = subprocess.Popen(["taskset", "-c", core, *map(str, args)],
                                         env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=stderr)
+        Server.started.append(self.process)
         wait_for(port, self.process)
 
     def pids(self):
@@ -72,6 +82,8 @@ class Server:
         return int(re.search(r"RssAnon:\s+(\d+)", text).group(1))
 
     def stop(self):
+        if self.process.poll() is not None:
+            raise SystemExit(f"a server ended by itself: {self.process.args}: the figures mean nothing")
         self.process.terminate()
         try:
             self.process.wait(20)
@@ -190,8 +202,11 @@ def run(bench_class, doc, parts, targets, left_out_if_quick=()):
     with tempfile.TemporaryDirectory() as folder:
         os.chmod(folder, 0o755)
         bench = bench_class(args, folder)
-        for part in args.parts or [p for p in parts if not (args.quick and p in left_out_if_quick)]:
-            getattr(bench, part)()
+        try:
+            for part in args.parts or [p for p in parts if not (args.quick and p in left_out_if_quick)]:
+                getattr(bench, part)()
+        finally:
+            Server.end_all()
     if bench.misses:
         print("bounds not met: " + "; ".join(bench.misses))
         return 1

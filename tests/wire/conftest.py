@@ -4,6 +4,11 @@ from debian_root import NOT_TRIED, SKIPPED
 from wire import Sluice, Upstream
 
 
+def pytest_configure(config):
+    """What fails in a thread of a test fails the test: else it goes on without what the thread was there for."""
+    config.addinivalue_line("filterwarnings", "error::pytest.PytestUnhandledThreadExceptionWarning")
+
+
 def pytest_sessionfinish(session, exitstatus):
     """A file that this machine can't try is not one that passed."""
     if exitstatus == pytest.ExitCode.OK and NOT_TRIED:

@@ -38,7 +38,7 @@ def gateway(data_dir, upstream, *settings):
     try:
         yield process
     finally:
-        if process.process.poll() is None:
+        if process.is_running() or not process.told_to_end:
             assert process.stop() == 0, process.output()
 
 
@@ -96,7 +96,7 @@ def test_a_killed_process_forgets_nothing(upstream, data_dir, budget):
                     if n == 10:
                         spent.set()
 
-        killer = threading.Thread(target=lambda: (spent.wait(TIMEOUT_S), process.process.kill()))
+        killer = threading.Thread(target=lambda: (spent.wait(TIMEOUT_S), process.send_signal(signal.SIGKILL)))
         killer.start()
         in_parallel(8, spend)
         killer.join(TIMEOUT_S)

@@ -45,8 +45,8 @@ def test_an_empty_directory_stays_empty(tmp_path, args):
 def test_another_schema_is_told_and_not_migrated(tmp_path, args, version, advice):
     gateway = Sluice()
     try:
-        gateway.process.send_signal(signal.SIGTERM)
-        gateway.process.wait()
+        gateway.send_signal(signal.SIGTERM)
+        gateway.wait()
         for name in ("access.db", "keys.db", "pages.db", "usage.db"):
             with sqlite3.connect(gateway.data_dir / name) as database:
                 database.execute(f"PRAGMA user_version = {version}")

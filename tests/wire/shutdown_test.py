@@ -60,16 +60,16 @@ def test_nobody_spends_beside_a_gateway_that_drains(stalled):
     gateway.send_signal(signal.SIGTERM)
     gateway.wait_for_line("server_draining")
     while is_served(gateway.socket_path):
-        assert gateway.process.poll() is None
+        assert gateway.is_running()
     serve = [SLUICE, "serve", "--config", gateway.config, "--data-dir", gateway.data_dir, "--listen", "127.0.0.1:0"]
     early = subprocess.run(serve, capture_output=True, text=True, timeout=TIMEOUT_S)
     trial = gateway.command("keys", "test", key)
     in_use = f"in use by process {gateway.process.pid}"
-    assert gateway.process.poll() is None
+    assert gateway.is_running()
     assert early.returncode == 1 and in_use in early.stderr
     assert trial.returncode == 1 and in_use in trial.stdout + trial.stderr
     waiting.close()  # which ends the drain
-    assert gateway.process.wait(TIMEOUT_S) == 0
+    assert gateway.wait() == 0
     successor = Process(serve)
     successor.wait_for_line("listens on")
     assert call(gateway.socket_path, "POST", "/admin/cache/purge", body={}).status == 200

@@ -51,7 +51,7 @@ def test_the_scorer_raises(tmp_path):
         assert gateway.metric("sluice_injected_faults_total", fault="fail") == 2
         again = Client(gateway).search("architecture")
         assert again.status == 200 and "Service architecture overview" in text_of(again)
-        assert '"cache":"miss"' in gateway.output().splitlines()[-1]
+        gateway.wait_for_line(r'"title_search".*"outcome":"found".*"cache":"miss"|"title_search".*"cache":"miss".*"outcome":"found"')
 
 
 FAILURES, HANGUPS, HASTY = 10_000, 2_500, 5_000

@@ -2,6 +2,7 @@
 
 Nothing here sleeps for a fixed time: a process says when it listens, and sockets have timeouts.
 """
+import atexit
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -126,15 +128,26 @@ def until(condition):
 
 
 class Process:
-    """A child that is ended by its id when the test is over. Keeps what it writes to stderr."""
+    """A child that is ended by its id when the test is over, at the latest with the last one. Keeps what it writes."""
+    started = []
+
+    @staticmethod
+    def end_all():
+        """What tests that failed left behind."""
+        for process in Process.started:
+            if process.poll() is None:
+                process.kill()
+                process.wait()
 
     def __init__(self, args, env=None):
         clean = {key: value for key, value in os.environ.items()
                  if not key.startswith(("SLUICE__", "SERPER_", "TAVILY_"))}
         self.lines, self.condition, self.ended = [], threading.Condition(), False
+        self.told_to_end = False
         self.process = subprocess.Popen([str(arg) for arg in args], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                         env={**clean, **(env or {})}, text=True, errors="replace")
+        Process.started.append(self.process)
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
 
@@ -162,20 +175,37 @@ class Process:
         return match
 
     def send_signal(self, number):
+        self.told_to_end |= number in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGKILL)
         self.process.send_signal(number)
 
-    def stop(self, number=signal.SIGTERM):
-        """Ends the process and returns its exit code."""
-        if self.process.poll() is None:
-            self.process.send_signal(number)
+    def is_running(self):
+        return self.process.poll() is None
+
+    def wait(self):
+        """The exit code of a process that ends by itself, or was told to end before."""
         try:
             code = self.process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
             raise AssertionError(f"the process did not end:\n{self.output()}")
+        self.told_to_end = True
         self.reader.join(TIMEOUT_S)
+        assert not re.search(r"(?m)^==\d+==ERROR: |runtime error: ", self.output()), self.output()
         return code
+
+    def stop(self, number=signal.SIGTERM):
+        """Ends the process and returns its exit code. One that nobody has told to end, and that is gone, is a fault of
+        its own: what the test did with it from then on was done without it."""
+        ended_by_itself = not self.is_running() and not self.told_to_end
+        if self.is_running():
+            self.send_signal(number)
+        code = self.wait()
+        assert not ended_by_itself, f"the process ended by itself, with {code}:\n{self.output()}"
+        return code
+
+
+atexit.register(Process.end_all)
 
 
 class Upstream(Process):
@@ -221,6 +251,12 @@ class KeptPort:
             self.holder = None
 
 
+# How the published image of the former gateway is run, with no key: each variable is known and means what it says.
+RUN_LINE = {"GATEWAY_DATABASE_URL": "sqlite+aiosqlite:////data/gateway.db", "GATEWAY_REDIS_URL": "", "GATEWAY_REDIS_REQUIRED": "false",
+            "SERPER_API_KEYS": "", "TAVILY_API_KEYS": "", "EXA_API_KEYS": "", "BRAVE_API_KEYS": "", "GOOGLE_CSE_API_KEYS": "",
+            "GOOGLE_CSE_ENGINE_ID": ""}
+
+
 class Redis:
     """A real redis-server without a file on disk. scripts/setup installs it; without it tests fail."""
 
@@ -251,6 +287,17 @@ class Redis:
         done = subprocess.run(["/usr/bin/redis-cli", "-p", str(self.port), *map(str, words)],
                               capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
         return done.stdout.rstrip("\n")
+
+
+class SlowProxy(Process):
+    """What comes for its port goes on to `port`, so many seconds later while it is slow; see tests/support/slow_proxy.py."""
+
+    def __init__(self, port, seconds):
+        super().__init__([sys.executable, ROOT / "tests" / "support" / "slow_proxy.py", 0, port, seconds])
+        self.port = int(self.wait_for_line(r"listening (\d+)")[1])
+
+    def be_slow(self, slow=True):
+        self.send_signal(signal.SIGUSR1 if slow else signal.SIGUSR2)
 
 
 class RedisSentinel:
