@@ -4,7 +4,6 @@ import collections
 import concurrent.futures
 import json
 import signal
-import subprocess
 import time
 
 import pytest
@@ -105,28 +104,23 @@ def picks(gateways, of):
     return sum(gateway.metric("sluice_web_key_picks_total", **{"from": of}) for gateway in gateways)
 
 
-def test_calls_are_spread_over_all_keys_by_all_replicas_together(upstream, redis, start):
-    gateways = [start() for _ in range(REPLICAS)]
-    assert searches(gateways, 2000) == {200: 2000}
-    made = by_key(upstream)
-    assert set(made) == set(KEYS) and sum(made.values()) == 2000
-    assert all(abs(count - 200) <= 20 for count in made.values()), made
-    assert picks(gateways, "shared") == 2000 and picks(gateways, "alone") == 0
-
-
-def test_no_key_carries_more_calls_than_it_may_at_the_provider(upstream, redis, start):
-    gateways = [start(in_flight=2) for _ in range(REPLICAS)]
+def test_calls_are_spread_over_all_keys_and_none_carries_more_than_it_may(upstream, redis, start):
+    """With more clients than the keys have room for, so that each key is full again and again."""
+    limit, clients, count = 4, 60, 2000
+    gateways = [start(in_flight=limit) for _ in range(REPLICAS)]
     upstream.control("serper", delay_ms=100)
 
     def insist(number):
         until(lambda: gateways[number % REPLICAS].search(f"insists {number}").status == 200)
-    with concurrent.futures.ThreadPoolExecutor(48) as pool:
-        list(pool.map(insist, range(200)))
-    assert len(calls(upstream)) == 200
+    with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+        list(pool.map(insist, range(count)))
+    made = by_key(upstream)
+    assert set(made) == set(KEYS) and sum(made.values()) == count
+    assert all(abs(calls - count / len(KEYS)) <= 0.1 * count / len(KEYS) for calls in made.values()), made
     # A call that just ended may still be on its way back when the next one is there.
     most = most_at_once(upstream, took_ms=99)
-    assert max(most.values()) == 2, most
-    assert picks(gateways, "alone") == 0
+    assert set(most.values()) == {limit}, most
+    assert picks(gateways, "shared") >= count and picks(gateways, "alone") == 0
 
 
 def test_a_rate_limited_key_rests_at_all_replicas_at_once(upstream, redis, start):
@@ -229,29 +223,6 @@ def test_a_redis_that_is_emptied_is_told_again(upstream, redis, start):
     used = {key["id"]: key["used"] for key in keys_of(gateways[0])}
     assert 300 <= sum(used.values()) <= 310, "counted as before, and what was under way at most twice"
     assert picks(gateways, "alone") == 0
-
-
-def test_a_slow_redis_delays_and_does_not_harm(upstream, redis, start):
-    gateways = [start() for _ in range(2)]
-    assert searches(gateways, 10) == {200: 10}
-    slow = subprocess.Popen(["/usr/bin/python3", "-c", SLOW.format(port=redis.port)])
-    try:
-        assert searches(gateways, 40, at_once=8) == {200: 40}
-    finally:
-        slow.kill()
-        slow.wait()
-    assert len(by_key(upstream)) == len(KEYS)
-    assert all("redis_unavailable" not in gateway.output() for gateway in gateways)
-
-
-# Whatever Redis is asked waits for up to 100 ms.
-SLOW = """
-import socket
-with socket.create_connection(("127.0.0.1", {port})) as redis:
-    while True:
-        redis.sendall(b"DEBUG SLEEP 0.1\r\n")
-        redis.recv(100)
-"""
 
 
 def test_nothing_of_a_key_but_its_id_is_in_redis(upstream, redis, start):
