@@ -1,52 +1,15 @@
-"""Gateways that keep keys and tokens in a real PostgreSQL, which works, dies, hangs and comes back."""
+"""Gateways that keep keys, tokens and pages in a real PostgreSQL."""
 import concurrent.futures
 import json
 import shutil
-import signal
-import statistics
 import subprocess
 import tempfile
-import time
 
 import pytest
 
-from wire import SLUICE, TIMEOUT_S, Postgres, Process, Sluice, call, until
-
-SECRET = "serper-wire-secret-4711"
-SHARED_KEY = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
-OTHER_KEY = "ff112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    server = Postgres()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
-def url(postgres):
-    return postgres.make_database()
-
-
-def variables(url, key=SHARED_KEY):
-    return {"GATEWAY_DATABASE_URL": url, "SLUICE__SECRETS__KEY": "env:SHARED_KEY", "SHARED_KEY": key,
-            "SLUICE__DATABASE__TIMEOUT_S": "2"}
-
-
-@pytest.fixture
-def start(upstream):
-    """Starts gateways on a database; ends them when the test is over."""
-    running = []
-
-    def one(url, settings="", keys=False, **options):
-        env = {**variables(url), **options.pop("env", {})}
-        running.append(Sluice(upstream, settings, env=env, keys=keys, **options))
-        return running[-1]
-    yield one
-    for gateway in running:
-        assert gateway.stop() == 0, gateway.output()
-        assert SECRET not in gateway.output() and SHARED_KEY not in gateway.output()
+from postgres_gateways import (OTHER_KEY, SECRET, SHARED_KEY, add_key, add_token, finding, key_ids, postgres, start, state, url,  # noqa: F401
+                               variables)
+from wire import SLUICE, TIMEOUT_S, Process, Sluice, call, until
 
 
 def refused(url, key=SHARED_KEY, **env):
@@ -54,24 +17,6 @@ def refused(url, key=SHARED_KEY, **env):
     with tempfile.TemporaryDirectory() as folder:
         return subprocess.run([SLUICE, "serve", "--data-dir", folder, "--listen", "127.0.0.1:0"], capture_output=True,
                               text=True, timeout=TIMEOUT_S, env={**variables(url, key), **env})
-
-
-def add_key(gateway, secret=SECRET, **fields):
-    return gateway.post("/v1/keys", {"provider": "serper", "secret": secret, **fields})
-
-
-def key_ids(gateway):
-    return [key["id"] for key in gateway.get("/v1/keys").json()["keys"]]
-
-
-def state(gateway):
-    answer = call(gateway.socket_path, "GET", "/v1/status")
-    return answer.json()["database"]
-
-
-def finding(gateway, url):
-    checks = json.loads(gateway.command("doctor", "--json", env=variables(url)).stdout)["checks"]
-    return next(check for check in checks if check["name"] == "database")
 
 
 def test_without_one_everything_is_in_files_and_status_says_so(upstream):
@@ -155,12 +100,6 @@ def revisions(postgres, url):
     """How many changes it counts, of keys, tokens and pages."""
     return postgres.sql("SELECT k.revision, t.revision, p.revision FROM sluice_key_revision k, sluice_token_revision t,"
                         " sluice_page_revision p", url)
-
-
-def add_token(gateway, url):
-    made = gateway.command("tokens", "add", "--scopes", "admin", "--json", env=variables(url))
-    assert made.returncode == 0, made.stderr
-    return {"Authorization": f"Bearer {json.loads(made.stdout)['token']}"}
 
 
 def test_a_database_that_was_restored_is_read_again(postgres, url, start, tmp_path):
@@ -290,168 +229,6 @@ def test_tables_of_a_newer_program_are_refused(postgres, url, start):
     assert newer.returncode == 1 and "version 99" in newer.stderr
     assert finding(gateway, url)["finding"] == "ok", "the tables of tokens are as before"
     assert add_key(gateway).status == 201, "who runs goes on"
-
-
-def check_that_it_goes_on(gateway, what):
-    """While the database is away."""
-    for number in range(20):
-        began = time.monotonic()
-        assert gateway.search(f"{what} {number}").status == 200
-        assert time.monotonic() - began < TIMEOUT_S / 2
-    assert gateway.get("/readyz").status == 200
-    down = state(gateway)
-    assert down["state"] == "down" and down["reason"]
-    assert gateway.metric("sluice_postgres_up") == 0
-    answer = add_key(gateway, secret="serper-wire-secret-4712")
-    assert answer.status == 503, answer.body
-    assert answer.json()["code"] == "unavailable" and answer.json()["blame"] == "gateway"
-    assert "database" in answer.json()["detail"] and answer.header("Retry-After")
-
-
-def check_that_pages_are_away(gateway):
-    """For people and for programs alike, who are told when to try again."""
-    html, json_type = {"Accept": "text/html"}, {}
-    asked = [("/", html), ("/p/a-page", html), ("/search?q=migration", html), ("/v1/pages", json_type), ("/v1/pages/search?q=migration", json_type)]
-    with concurrent.futures.ThreadPoolExecutor(len(asked)) as pool:
-        for (target, _), answer in zip(asked, pool.map(lambda one: gateway.get(one[0], headers=one[1]), asked)):
-            assert answer.status == 503 and answer.header("Retry-After"), (target, answer.status, answer.body[:300])
-
-
-def test_a_database_that_is_killed_stops_no_search_and_is_used_again(postgres, url, start):
-    one, other = start(url), start(url)
-    assert add_key(one).status == 201
-    until(lambda: len(key_ids(other)) == 1)
-    try:
-        postgres.kill()
-        until(lambda: state(one)["state"] == "down" and state(other)["state"] == "down")
-        for gateway in (one, other):
-            check_that_it_goes_on(gateway, "while it is dead")
-            check_that_pages_are_away(gateway)
-        assert finding(one, url)["finding"] == "bad"
-    finally:
-        postgres.start()
-    until(lambda: state(one)["state"] == "up" and state(other)["state"] == "up")
-    assert add_key(other, secret="serper-wire-secret-4713").status == 201
-    until(lambda: len(key_ids(one)) == 2)
-    assert one.output().count('"event":"postgres_unavailable"') == 1
-    assert one.output().count('"event":"postgres_available"') == 2
-
-
-def test_a_database_that_hangs_stops_no_search_and_is_used_again(postgres, url, start):
-    gateway = start(url)
-    assert add_key(gateway).status == 201
-    postgres.send_signal(signal.SIGSTOP)
-    try:
-        check_that_pages_are_away(gateway)  # nobody has noticed yet
-        until(lambda: state(gateway)["state"] == "down")
-        check_that_it_goes_on(gateway, "while it hangs")
-        check_that_pages_are_away(gateway)
-    finally:
-        postgres.send_signal(signal.SIGCONT)
-    until(lambda: state(gateway)["state"] == "up")
-    assert add_key(gateway, secret="serper-wire-secret-4714").status == 201
-
-
-@pytest.mark.parametrize("is_noticed", [False, True])
-def test_a_database_that_hangs_holds_no_shutdown_up(postgres, url, start, is_noticed):
-    """The last figures can't be written: that costs seconds, and nothing that was not written ahead."""
-    gateway = start(url, "[server]\ndrain_timeout_s = 1\n", env={"SLUICE__DATABASE__TIMEOUT_S": "60" if not is_noticed else "1"})
-    assert add_key(gateway, quota={"limit": 1000, "per": "day"}).status == 201
-    assert gateway.search("before it hangs").status == 200
-    postgres.send_signal(signal.SIGSTOP)
-    try:
-        assert not is_noticed or until(lambda: state(gateway)["state"] == "down") is None
-        assert gateway.stop() == 0, gateway.output()
-        assert "the shutdown is stuck" not in gateway.output()
-        assert '"event":"server_stopped"' in gateway.output()
-    finally:
-        postgres.send_signal(signal.SIGCONT)
-
-
-def test_searches_are_as_fast_without_the_database(postgres, url, upstream, start):
-    hanging = Postgres()
-    try:
-        upstream.control("serper", fixture="ok", delay_ms=10)
-        gateways = {"undisturbed": start(url), "alone": start(hanging.make_database())}
-        for gateway in gateways.values():
-            assert add_key(gateway).status == 201
-        hanging.send_signal(signal.SIGSTOP)
-        took = {name: [] for name in gateways}
-        # In turns, and from the first moment of it on, so that whatever else the machine does hits both.
-        for number in range(200):
-            for name, gateway in gateways.items():
-                began = time.monotonic()
-                assert gateway.search(f"speed {number}").status == 200
-                took[name].append(time.monotonic() - began)
-        until(lambda: state(gateways["alone"])["state"] == "down")
-        assert state(gateways["undisturbed"])["state"] == "up"
-        assert statistics.median(took["alone"]) <= 1.5 * statistics.median(took["undisturbed"]), took
-    finally:
-        hanging.stop()
-
-
-def test_a_gateway_that_starts_without_its_database_lets_nobody_in_until_it_is_there(postgres, url, start):
-    first = start(url)
-    assert add_key(first).status == 201
-    made = first.command("tokens", "add", "--scopes", "admin", "--json", env=variables(url))
-    headers = {"Authorization": f"Bearer {json.loads(made.stdout)['token']}"}
-    try:
-        postgres.kill()
-        gateway = start(url)
-        assert "can't be used" in gateway.output()
-        for answer in (gateway.search("nobody knows who asks"), gateway.get("/v1/keys"), gateway.get("/v1/keys", headers),
-                       gateway.get("/v1/status"), gateway.get("/readyz"),
-                       call(gateway.socket_path, "POST", "/v1/search", body={"query": "nor by the socket"})):
-            assert answer.status == 503 and "database" in answer.json()["detail"]
-        assert gateway.get("/healthz").status == 200
-        assert state(gateway)["reason"] == "connect_failed"
-    finally:
-        postgres.start()
-    until(lambda: gateway.get("/readyz").status == 200)
-    assert gateway.search("now it is known").status == 200
-    assert gateway.get("/v1/keys").status == 401, "there is a token"
-    assert gateway.get("/v1/keys", headers).status == 200
-
-
-def test_the_first_token_is_made_when_the_database_is_there(postgres, url, start):
-    try:
-        postgres.kill()
-        beyond = [start(url, env={"SLUICE__SERVER__TRUSTED_PROXY_CIDRS": "192.0.2.1/32"}) for _ in range(2)]
-        assert all("can't be used" in gateway.output() for gateway in beyond)
-        assert not any("admin token" in gateway.output() for gateway in beyond)
-    finally:
-        postgres.start()
-    for gateway in beyond:
-        gateway.wait_for_line(r'"event":"start_completed"')
-    until(lambda: sum("this admin token is shown once" in gateway.output() for gateway in beyond) == 1)
-    shown = next(gateway for gateway in beyond if "this admin token" in gateway.output())
-    token = {"Authorization": "Bearer " + shown.wait_for_line(r"^  (slc_\S+)$")[1]}
-    for gateway in beyond:
-        until(lambda: gateway.get("/v1/keys", token).status == 200)
-        assert gateway.get("/v1/keys").status == 401
-
-
-def test_a_first_token_that_is_made_before_the_end_is_shown(postgres, url, start):
-    try:
-        postgres.kill()
-        gateway = start(url, env={"SLUICE__SERVER__TRUSTED_PROXY_CIDRS": "192.0.2.1/32"})
-    finally:
-        postgres.start()
-    gateway.wait_for_line(r'"event":"start_completed"')
-    assert gateway.stop() == 0
-    assert "this admin token is shown once" in gateway.output()
-
-
-def test_a_wrong_secrets_key_that_shows_later_lets_nobody_in(postgres, url, start):
-    first = start(url)
-    assert add_key(first).status == 201
-    try:
-        postgres.kill()
-        gateway = start(url, env={"SHARED_KEY": OTHER_KEY})
-    finally:
-        postgres.start()
-    gateway.wait_for_line(r'"event":"start_incomplete".*"code":"conflict"')
-    assert gateway.get("/readyz").status == 503 and gateway.search("closed").status == 503
 
 
 def test_the_password_is_shown_nowhere(postgres, url, start):
