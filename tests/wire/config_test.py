@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from wire import SLUICE, TIMEOUT_S, Sluice
+from wire import RUN_LINE, SLUICE, TIMEOUT_S, Process, Sluice, call
 
 
 def run(*args, env=None, cwd=None):
@@ -274,3 +274,19 @@ def test_the_example_file_is_the_defaults(tmp_path):
         assert result.returncode == 0, result.stdout
         values = {s["key"]: s["value"] for s in json.loads(result.stdout)["settings"]}
         assert values == {s["key"]: s["value"] for s in SETTINGS}
+
+
+def test_the_run_line_of_the_former_image_serves(tmp_path):
+    """As a container has it: the environment alone says everything. tests/wire/image_test.py does it with the image itself."""
+    data_dir = tmp_path / "data"
+    environment = {"SLUICE__DATA_DIR": str(data_dir), "SLUICE__SERVER__LISTEN": "127.0.0.1:0",
+                   **{name: value.replace("/data", str(data_dir)) for name, value in RUN_LINE.items()}}
+    gateway = Process([SLUICE, "serve"], environment)
+    address = ("127.0.0.1", int(gateway.wait_for_line(r"listens on 127\.0\.0\.1:(\d+)")[1]))
+    assert call(address, "GET", "/healthz").status == 200
+    assert call(address, "GET", "/readyz?need=web").status == 503, "there is no key"
+    status = call(address, "GET", "/v1/status").json()
+    assert status["database"] == {"kind": "sqlite"} and status["redis"] == {"state": "off"}
+    assert (data_dir / "keys.db").exists() and not (data_dir / "gateway.db").exists()
+    assert gateway.stop() == 0
+    assert not re.search(r"\"event\":\"config|mistake|\"level\":\"error\"", gateway.output()), gateway.output()

@@ -13,7 +13,7 @@ import time
 import pytest
 
 from debian_root import PATIENCE_S, base, build_package, need, not_tried, run
-from wire import ROOT, SLUICE, TIMEOUT_S, until
+from wire import ROOT, RUN_LINE, SLUICE, TIMEOUT_S, until
 
 # The whole Dockerfile, on a machine with one core.
 WHOLE_PATIENCE_S = 3600
@@ -160,6 +160,22 @@ def test_the_documented_line_serves(podman, gateway):
     assert podman.run("exec", gateway, "sluice", "keys", "list").count("1234") == 1, "commands find it by its data directory"
     asked = podman.does("exec", gateway, "sluice", "search", "x", "--token", token, "--server", "http://127.0.0.1:8080")
     assert "401" not in asked.stderr + asked.stdout
+
+
+def test_the_run_line_of_the_former_image_serves(podman, image):
+    """With the name of the image changed, and no key."""
+    podman.start("former", "-p", "8080:8080", "-v", "search-gateway-data:/data",
+                 *(word for name, value in RUN_LINE.items() for word in ("-e", f"{name}={value}")), image)
+    try:
+        until(lambda: podman.status_of("/healthz") == "200")
+        assert podman.status_of("/readyz?need=web") == "503", "there is no key"
+        told = podman.logs("former")
+        assert "listens on" in told and not re.search(r"\"event\":\"config|mistake|\"level\":\"error\"", told), told
+        assert "keys.db" in podman.run("exec", "former", "ls", "/data").split()
+        assert stop(podman, "former") == 0
+    finally:
+        podman.does("rm", "-f", "-t", "0", "former")
+        podman.does("volume", "rm", "-f", "search-gateway-data")
 
 
 def test_its_health_check_is_in_the_image_and_right(podman, gateway):
