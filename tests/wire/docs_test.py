@@ -11,8 +11,7 @@ import pytest
 from wire import SLUICE, TIMEOUT_S, Sluice
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = ["README.md", "docs/search.md", "docs/operate.md", "docs/egress.md", "docs/title-search.md", "docs/record-and-replay.md", "docs/policy-tests.md",
-         "docs/titles.md"]
+PAGES = ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))]
 # Shown for people, and covered elsewhere: they build, or run for minutes.
 LONG = re.compile(r"^(\w+=\S+ )*(\./run|\./test|bench/web|bench/cluster|bench/titles|bench/pages)\b")
 # What tests/wire/package_test.py does: build the package, and read the Dockerfile as the image.
@@ -108,8 +107,17 @@ def test_policies_of_the_guide_hold(tmp_path):
         assert result.returncode == 0, (block, result.stdout, result.stderr)
 
 
+def anchors(path):
+    """What headings of a page are linked to by, as GitHub makes it."""
+    text = re.sub(r"^```.*?^```", "", path.read_text(), flags=re.M | re.S)
+    headings = (re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading) for heading in re.findall(r"^#+ +(.*?) *$", text, re.M))
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_links_lead_somewhere():
-    for page in [*PAGES, "ARCHITECTURE.md", "CONTRIBUTING.md"]:
+    for page in [*PAGES, "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"]:
         base = (ROOT / page).parent
-        for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", (ROOT / page).read_text()):
-            assert (base / target).exists(), f"{page} links to {target}"
+        for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)#?([^)]*)\)", (ROOT / page).read_text()):
+            path = base / target if target else ROOT / page
+            assert path.exists(), f"{page} links to {target}"
+            assert not anchor or anchor in anchors(path), f"{page} links to {target}#{anchor}"

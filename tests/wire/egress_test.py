@@ -217,6 +217,7 @@ def test_a_flapping_proxy_fails_no_search_and_is_damped(gateway, upstream, proxi
             search(process)
     changes = process.output().count("egress_endpoint_")
     assert changes <= 1 + (time.monotonic() - begun) / hold
+    assert process.metric("sluice_egress_failures_total", endpoint="b", source="call") > 0, "it was not seen to flap"
     assert process.get("/v1/status").json()["circuits"]["serper"] == {"state": "closed"}
 
 
