@@ -152,8 +152,8 @@ def test_reservations_of_a_replica_that_is_killed_come_back(upstream, redis, sta
     upstream.control("serper")
     assert other.search("every key is busy").status != 200
     until(lambda: other.search(f"is one back {time.monotonic()}").status == 200)
-    assert searches([other], 20, at_once=4) == {200: 20}
     until(lambda: all(key["in_flight"] == 0 for key in keys_of(other)))
+    assert searches([other], 20, at_once=4) == {200: 20}
 
 
 @pytest.mark.parametrize("what", ["killed", "frozen"])
