@@ -1,5 +1,7 @@
 #include "base/text.h"
 
+#include "base/percent.h"
+
 #include <simdjson.h>
 
 #include <algorithm>
@@ -22,19 +24,6 @@ constexpr char lower(char c) {
 
 constexpr char upper(char c) {
     return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
-}
-
-constexpr int hex_value(char c) {
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    const char l = lower(c);
-    return l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
-}
-
-constexpr bool is_unreserved(char c) {
-    return (c >= '0' && c <= '9') || (lower(c) >= 'a' && lower(c) <= 'z') || c == '-' || c == '.' ||
-           c == '_' || c == '~';
 }
 
 // The lengths and the range of the second byte per first byte, Unicode's table 3-7. Later bytes are
@@ -207,18 +196,14 @@ std::optional<std::string> percent_decode(std::string_view text, PlusIsSpace plu
 }
 
 std::string percent_encode(std::string_view text) {
-    constexpr std::string_view kDigits = "0123456789ABCDEF";
     std::string encoded;
     encoded.reserve(text.size());
     for (const char c : text) {
         if (is_unreserved(c)) {
             encoded.push_back(c);
-            continue;
+        } else {
+            append_escape(encoded, c);
         }
-        const auto byte = static_cast<std::uint8_t>(c);
-        encoded.push_back('%');
-        encoded.push_back(kDigits[byte >> 4]);
-        encoded.push_back(kDigits[byte & 15]);
     }
     return encoded;
 }

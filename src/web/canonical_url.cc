@@ -1,5 +1,6 @@
 #include "web/canonical_url.h"
 
+#include "base/percent.h"
 #include "base/text.h"
 #include "web/host.h"
 
@@ -30,32 +31,9 @@ bool is_tracking(std::string_view name) {
                        [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-int hex_value(char c) {
-    if (c >= '0' && c <= '9') {
-        return c - '0';
-    }
-    if (c >= 'a' && c <= 'f') {
-        return c - 'a' + 10;
-    }
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-bool is_unreserved(unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '.' || c == '_' || c == '~';
-}
-
 // What may stand in a URL for itself besides: it means something else than its escape.
-bool is_reserved(unsigned char c) {
-    return std::string_view("!$&'()*+,;=:@/?#[]").find(static_cast<char>(c)) !=
-           std::string_view::npos;
-}
-
-void append_escape(std::string& out, unsigned char byte) {
-    constexpr std::string_view kDigits = "0123456789ABCDEF";
-    out += '%';
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 0xf];
+bool is_reserved(char c) {
+    return std::string_view("!$&'()*+,;=:@/?#[]").find(c) != std::string_view::npos;
 }
 
 // Escapes of unreserved characters are undone, the others written with upper-case digits, and what
@@ -64,16 +42,16 @@ std::string normal_escapes(std::string_view text) {
     std::string out;
     out.reserve(text.size());
     for (std::size_t i = 0; i < text.size(); ++i) {
-        auto byte = static_cast<unsigned char>(text[i]);
+        char byte = text[i];
         bool escaped = false;
         if (byte == '%' && i + 2 < text.size() && hex_value(text[i + 1]) >= 0 &&
             hex_value(text[i + 2]) >= 0) {
-            byte = static_cast<unsigned char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]));
+            byte = static_cast<char>(hex_value(text[i + 1]) * 16 + hex_value(text[i + 2]));
             escaped = true;
             i += 2;
         }
         if (is_unreserved(byte) || (!escaped && is_reserved(byte))) {
-            out += static_cast<char>(byte);
+            out += byte;
         } else {
             append_escape(out, byte);
         }

@@ -1,5 +1,6 @@
 #include "web/key_mask.h"
 
+#include "base/percent.h"
 #include "base/text.h"
 
 #include <algorithm>
@@ -30,18 +31,11 @@ char folded(char c) {
 
 // The byte that two hexadecimal digits at `at` are; -1 where there are none.
 int hex_byte(std::string_view text, std::size_t at) {
-    const auto value = [](char c) {
-        if (c >= '0' && c <= '9') {
-            return c - '0';
-        }
-        const char l = folded(c);
-        return l >= 'a' && l <= 'f' ? l - 'a' + 10 : -1;
-    };
     if (text.size() < 2 || at > text.size() - 2) {
         return -1;
     }
-    const int high = value(text[at]);
-    const int low = value(text[at + 1]);
+    const int high = hex_value(text[at]);
+    const int low = hex_value(text[at + 1]);
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
