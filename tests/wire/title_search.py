@@ -82,6 +82,14 @@ def wait_for_room_in_the_minute():
         time.sleep(left)
 
 
+def told(gateway, count):
+    """What the log says of `count` searches. Its lines are written by a thread of their own, maybe after the answer."""
+    def lines():
+        return [json.loads(line) for line in gateway.output().splitlines() if '"title_search"' in line]
+    until(lambda: len(lines()) >= count)
+    return lines()
+
+
 def text_of(answer):
     return text_of_html(answer.body.decode())
 

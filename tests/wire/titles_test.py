@@ -1,6 +1,5 @@
 """Title search on the real binary: every row of its contract, what it costs whom, and what is found."""
 import html
-import json
 import re
 import socket
 import sqlite3
@@ -9,7 +8,7 @@ import urllib.parse
 import pytest
 
 from title_search import (EXPECTED, MOST_A_MINUTE, TITLES, Client, bucket, budget_file, counts, fill, published, rows,
-                          text_of, text_of_html, wait_for_room_in_the_minute)
+                          text_of, text_of_html, told, wait_for_room_in_the_minute)
 from wire import Connection, Sluice, call, until
 
 
@@ -164,11 +163,7 @@ def test_found_and_found_again(gateway):
     again = Client(gateway).search("kubrenetes")
     assert again.status == 200 and again.body == first.body
     assert counts(gateway) == (2, 2)
-
-    def told():
-        return [json.loads(line)["cache"] for line in gateway.output().splitlines() if '"title_search"' in line]
-    until(lambda: len(told()) >= 2)
-    assert told() == ["miss", "hit"]
+    assert [line["cache"] for line in told(gateway, 2)] == ["miss", "hit"]
 
 
 def test_nothing_matches(gateway):
