@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <csignal>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <pwd.h>
@@ -54,6 +55,18 @@ int run(std::vector<std::string> command) {
     return ChildProcess(std::move(command)).wait();
 }
 
+// It listens before it has started, and refuses everybody meanwhile; a busy machine shows that.
+bool takes_connections(std::uint16_t port) {
+    constexpr int kLooks = 300;  // each takes hundredths of a second
+    for (int i = 0; i < kLooks; ++i) {
+        if (run({server_program("pg_isready"), "-q", "-t", "1", "-h", "127.0.0.1", "-p",
+                 std::to_string(port)}) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // The fourth field of /proc/<pid>/stat; the second one is in parentheses and may hold anything.
 int parent_of(const fs::path& process) {
     std::ifstream in(process / "stat");
@@ -98,7 +111,7 @@ void PostgresServer::start() {
         process_ = std::make_unique<ChildProcess>(
             unprivileged({server_program("postgres"), "-D", folder_.file("data"), "-p",
                           std::to_string(port_), "-h", "127.0.0.1", "-k", "", "-F"}));
-        if (process_->wait_for_port(port_)) {
+        if (process_->wait_for_port(port_) && takes_connections(port_)) {
             return;
         }
     }
