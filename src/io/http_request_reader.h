@@ -56,6 +56,8 @@ class RequestReader {
     // Where requests that follow may be read to while this one is being answered; may be empty.
     std::span<char> room_behind();
     void filled_behind(std::size_t bytes) { end_ += bytes; }
+    // Whether anything of a next request has been read. Of a request that is complete.
+    bool any_behind() const { return end_ > begin_ + size_; }
 
     // The request has been answered; the next one begins behind it.
     void finish();

@@ -327,19 +327,16 @@ void HttpSession::fill_request() {
 void HttpSession::serve() {
     Workspace& w = *workspace_;
     fill_request();
-    std::exception_ptr error;
     try {
         HttpReply reply = core_.shared.handler.handle(w.request);
         if (auto* const task = std::get_if<Task<HttpResponse>>(&reply)) {
             w.task.emplace(std::move(*task));
-            return;
+        } else {
+            answer(std::get<HttpResponse>(std::move(reply)));
         }
-        answer(std::get<HttpResponse>(std::move(reply)));
-        return;
     } catch (...) {
-        error = std::current_exception();
+        fail(std::current_exception());
     }
-    fail(error);
 }
 
 void HttpSession::answer(HttpResponse response) {
@@ -350,7 +347,8 @@ void HttpSession::answer(HttpResponse response) {
     const RequestHead& head = w.input.head();
     const RequestContext& context = w.request.context;
     const bool client_closes = !head.keep_alive;
-    const bool we_close = response.close || core_.leaving || core_.draining || peer_finished_;
+    const bool was_last = peer_finished_ && !w.input.any_behind();
+    const bool we_close = response.close || core_.leaving || core_.draining || was_last;
     const int status = response.status;
     std::string traceparent;
     if (!head.traceparent.empty()) {
@@ -451,10 +449,13 @@ IoState HttpSession::flush(std::size_t& may_write) {
         answers.written(write.bytes);
         may_write -= std::min(may_write, write.bytes);
         taken_while_held_ += write.bytes;
+        if (phase_ == Phase::kWrite && write.bytes > 0) {
+            since_ = core_.shared.clock.now();  // also of who took a turn's worth
+        }
         if (write.state != IoState::kOk) {
             answers.await_room();
             hold_answers();
-            if (phase_ != Phase::kWrite || write.bytes > 0) {
+            if (phase_ != Phase::kWrite) {
                 enter(Phase::kWrite, core_.shared.clock.now());
             }
             return write.state;

@@ -155,6 +155,20 @@ def test_half_close_still_gets_its_answer(sluice, upstream):
         assert connection.at_end()
 
 
+def test_half_close_still_gets_all_its_answers(sluice, upstream):
+    upstream.control("serper", fixture="ok", delay_ms=100)
+    requests = [b"GET /v1/search?q=half+close+%d HTTP/1.1\r\n" % i + HOST + b"\r\n" for i in range(5)]
+    unfinished = b"GET /healthz HTTP/1.1\r\n"
+    for behind in (b"", unfinished):
+        with Connection(sluice.address) as connection:
+            connection.send(b"".join(requests) + behind)
+            connection.socket.shutdown(socket.SHUT_WR)
+            answers = [connection.read() for _ in requests]
+            assert [answer.json()["query"] for answer in answers] == [f"half close {i}" for i in range(5)]
+            assert connection.at_end()
+        assert [answer.header("Connection") == "close" for answer in answers] == [False] * 4 + [not behind]
+
+
 def test_abrupt_close_ends_the_work(upstream):
     sluice = Sluice(upstream, env={"SLUICE__CACHE__MAX_UNATTENDED": "0"})
     upstream.control("serper", fault="stall")
