@@ -241,3 +241,40 @@ def test_a_wrong_secrets_key_that_shows_later_lets_nobody_in(postgres, url, star
         postgres.start()
     gateway.wait_for_line(r'"event":"start_incomplete".*"code":"conflict"')
     assert gateway.get("/readyz").status == 503 and gateway.search("closed").status == 503
+
+
+def when_a_token_is_made(postgres, url, statement):
+    postgres.sql(f"CREATE FUNCTION on_token() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN {statement}; RETURN NEW; END $$; "
+                 "CREATE TRIGGER on_token BEFORE INSERT ON sluice_token FOR EACH ROW EXECUTE FUNCTION on_token()", url)
+
+
+def test_a_first_token_that_is_under_way_at_the_end_is_shown(postgres, url, start):
+    assert start(url).stop() == 0
+    when_a_token_is_made(postgres, url, "PERFORM pg_sleep(1)")
+    try:
+        postgres.kill()
+        gateway = start(url, env={"SLUICE__SERVER__TRUSTED_PROXY_CIDRS": "192.0.2.1/32"})
+    finally:
+        postgres.start()
+    until(lambda: postgres.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "1")
+    assert gateway.stop() == 0
+    assert postgres.sql("SELECT count(*) FROM sluice_token", url) == "1"
+    assert "this admin token is shown once" in gateway.output()
+
+
+def test_what_others_change_is_followed_before_there_is_a_first_token(postgres, url, start):
+    other = start(url)
+    when_a_token_is_made(postgres, url, "RAISE EXCEPTION 'none today'")
+    try:
+        postgres.kill()
+        gateway = start(url, env={"SLUICE__SERVER__TRUSTED_PROXY_CIDRS": "192.0.2.1/32"})
+    finally:
+        postgres.start()
+    gateway.wait_for_line(r'"event":"start_incomplete".*none today')
+    until(lambda: add_key(other).status == 201)
+    def status():
+        return call(gateway.socket_path, "GET", "/v1/status").json()
+    until(lambda: status()["keys"]["serper"]["available"] == 1)
+    postgres.sql("DROP TRIGGER on_token ON sluice_token", url)
+    gateway.wait_for_line(r'"event":"start_completed"')
+    until(lambda: "this admin token is shown once" in gateway.output())
