@@ -490,7 +490,8 @@ Task<Search::Overview> Search::gather() {
     overview.fast = lanes_.stats(guard::LaneKind::kFast);
     overview.deep = lanes_.stats(guard::LaneKind::kDeep);
     if (shared_ != nullptr) {
-        overview.redis = {shared_->redis().view(), shared_->redis().config().required};
+        overview.redis = {shared_->redis().view(), shared_->redis().config().required,
+                          is_redis_refusing()};
     }
     co_return overview;
 }
@@ -502,7 +503,8 @@ Task<Search::Readiness> Search::readiness() {
 Task<Search::Readiness> Search::look_for_readiness() {
     Readiness readiness;
     readiness.can_search = can_search(*config_.get(), keys_);
-    readiness.lacks_redis = lacks_redis();
+    co_await ask_redis_again();
+    readiness.lacks_redis = is_redis_refusing();
     readiness.is_unpaid = budgets_.is_shut();
     co_return readiness;
 }

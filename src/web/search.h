@@ -132,6 +132,7 @@ class Search {
         struct Redis {
             io::RedisClient::View view;
             bool required = false;
+            bool refusing = false;  // searches, since it is required and can't be used
         };
         std::optional<Redis> redis;  // nothing: there is none
     };
@@ -222,6 +223,8 @@ class Search {
     Task<Overview> gather();
     Task<Readiness> look_for_readiness();
     bool lacks_redis() const;
+    bool is_redis_refusing() const;
+    Task<void> ask_redis_again();
     void count(Lane lane, std::string_view outcome);
 
     Executor control_;
@@ -244,6 +247,9 @@ class Search {
     TaskScope flight_tasks_;
     guard::SingleFlight<FlightKey, SharedResult, FlightKeyHash> flights_;
     SharedAnswers* const shared_;  // null: there are none
+    // The last search that needed Redis got nothing from it, though it is up.
+    bool redis_refused_ = false;
+    Instant redis_asked_again_at_{};
 };
 
 }  // namespace sluice::web

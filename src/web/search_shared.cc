@@ -36,6 +36,21 @@ bool Search::lacks_redis() const {
     return shared_ != nullptr && shared_->redis().config().required && !shared_->redis().is_up();
 }
 
+// With one that is up and refuses, as where it has no memory left, searches still ask: each finds
+// out whether it does something again.
+bool Search::is_redis_refusing() const {
+    return lacks_redis() || redis_refused_;
+}
+
+Task<void> Search::ask_redis_again() {
+    constexpr Millis kAgainAfter{1'000};
+    const Instant now = clock_.now();
+    if (redis_refused_ && now >= redis_asked_again_at_ + kAgainAfter) {
+        redis_asked_again_at_ = now;
+        redis_refused_ = !co_await shared_->can_write(now + kAgainAfter);
+    }
+}
+
 Task<SearchReply> Search::find_shared(Missed missed) {
     const AnswerCache::Epoch begun = cache_.epoch();
     const SharedAnswers::Kept kept =
@@ -95,8 +110,9 @@ Task<Result<Search::SharedResult>> Search::fly_shared(Missed missed,
         if (entrance.result == SharedAnswers::Entrance::Turn::kFailed) {
             co_return failed_with(std::move(entrance.failure));
         }
-        if (entrance.result == SharedAnswers::Entrance::Turn::kUnusable &&
-            shared_->redis().config().required) {
+        redis_refused_ = entrance.result == SharedAnswers::Entrance::Turn::kUnusable &&
+                         shared_->redis().config().required;
+        if (redis_refused_) {
             co_return failed_with(redis_is_away());
         }
         if (entrance.result == SharedAnswers::Entrance::Turn::kFound && looks == 0) {

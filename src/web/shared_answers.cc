@@ -20,6 +20,8 @@ namespace {
 
 // Changes with every purge; an entry of another one is none.
 constexpr std::string_view kPurgeKey = "sluice:purge";
+constexpr std::string_view kTrialKey = "sluice:trial";  // nobody reads it
+constexpr Millis kTrialLife{1'000};
 // What stands for it before the first one, and when Redis was emptied.
 constexpr std::string_view kNoPurge = "0";
 constexpr std::size_t kLookElements = 5;
@@ -288,6 +290,14 @@ Task<std::string> SharedAnswers::current_purge(Instant deadline) {
         co_return std::string();
     }
     co_return reply->is_text() ? reply->text : std::string(kNoPurge);
+}
+
+Task<bool> SharedAnswers::can_write(Instant deadline) {
+    constexpr std::string_view kScript = "return redis.call('SET', KEYS[1], '', 'PX', ARGV[1])";
+    std::vector<std::string> words{"EVAL", std::string(kScript), "1", std::string(kTrialKey),
+                                   std::to_string(kTrialLife.count())};
+    const Result<io::RedisReply> reply = co_await redis_.command(std::move(words), deadline);
+    co_return reply.ok() && !reply->is_error();
 }
 
 std::optional<SharedAnswers::Draft> SharedAnswers::draft(const SearchAnswer& answer,

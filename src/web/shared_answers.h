@@ -90,6 +90,9 @@ class SharedAnswers {
     // For a search that begins now without a look. Empty: it is not shared, since Redis can't say.
     Task<std::string> current_purge(Instant deadline);
 
+    // Whether Redis runs a script that writes, which everything that is shared rests on.
+    Task<bool> can_write(Instant deadline);
+
     // From here on every answer that is there now is none. False: Redis could not be told.
     Task<bool> purge(Instant deadline);
     // Whether another replica has done that since the last time that this was asked, or that this

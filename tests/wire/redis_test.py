@@ -70,6 +70,33 @@ def test_a_required_redis_that_is_away_refuses_searches_clearly_until_it_is_back
     assert gateway.stop() == 0
 
 
+@pytest.mark.parametrize("breaks, mends", [
+    (("CONFIG", "SET", "maxmemory", "1"), ("CONFIG", "SET", "maxmemory", "0")),
+    (("ACL", "SETUSER", "default", "-@scripting"), ("ACL", "SETUSER", "default", "+@scripting")),
+    (("ACL", "SETUSER", "default", "-set"), ("ACL", "SETUSER", "default", "+set")),
+])
+def test_a_required_redis_that_is_up_and_does_nothing_is_no_readiness(upstream, redis, breaks, mends):
+    gateway = started(upstream, redis, GATEWAY_REDIS_REQUIRED="true")
+    assert gateway.search("kept before").status == 200
+    redis.command(*breaks)
+    assert gateway.search("not now").status == 503
+    for _ in range(3):
+        answer = gateway.get("/readyz")
+        assert answer.status == 503 and "redis" in answer.json()["detail"]
+    assert state(gateway)["refusing"] is True
+    assert gateway.search("kept before").json()["cached"]
+    redis.command(*mends)
+    until(lambda: gateway.get("/readyz").status == 200)
+    assert state(gateway)["refusing"] is False
+    assert gateway.search("not now").status == 200
+    redis.command(*breaks)
+    assert gateway.search("nor now").status == 503
+    redis.command(*mends)
+    until(lambda: gateway.search("nor now").status == 200)
+    assert state(gateway)["refusing"] is False, "a search found out"
+    assert gateway.stop() == 0
+
+
 def test_what_is_in_memory_waits_for_no_redis(upstream, redis):
     """One search hangs on a Redis that stands still; others, which need nothing of it, are answered meanwhile."""
     gateway = started(upstream, redis, "[redis]\ntimeout_s = 20\n[lanes.fast]\ndeadline_s = 30\n")

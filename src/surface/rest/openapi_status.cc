@@ -83,8 +83,8 @@ constexpr Property kRedis[] = {
      "Off: there is none. Down: it is tried again and again."},
     {"required", kFlag, "Whether searches are refused while it is down; left out when off."},
     {"refusing", kFlag,
-     "True while it is required and down: searches that are not in this process's memory are "
-     "refused. Left out where it is not required."},
+     "True while it is required and down, or refuses to write: searches that are not in this "
+     "process's memory are refused. Left out where it is not required."},
     {"server", kText, "Its host and port; left out when off."},
     {"reason", kText, "Why it is down; else left out."},
 };

@@ -103,7 +103,7 @@ void write_redis(JsonWriter& json, const std::optional<web::Search::Overview::Re
     json.begin_object();
     json.field("state", !redis ? "off" : redis->view.is_up ? "up" : "down");
     if (redis && redis->required) {
-        json.field("refusing", !redis->view.is_up);
+        json.field("refusing", redis->refusing);
     }
     if (redis) {
         json.field("required", redis->required).field("server", redis->view.server);
