@@ -11,6 +11,8 @@ import pytest
 from wire import Redis, Sluice, until
 
 REPLICAS = 4
+# Fewer than there are keys: who is picked goes by whose turn it is, and not by how long calls take meanwhile.
+FEW_AT_ONCE = 4
 KEYS = [f"shared-serper-key-{number:04}" for number in range(10)]
 SETTINGS = """
 [routing]
@@ -173,9 +175,9 @@ def test_a_redis_that_goes_away_stops_nobody(upstream, redis, start, what):
         until(lambda: '"event":"keys_shared_again"' in gateway.output())
     before = picks(gateways, "alone")
     upstream.forget()
-    assert searches(gateways, 400) == {200: 400}
+    assert searches(gateways, 400, FEW_AT_ONCE) == {200: 400}
     assert picks(gateways, "alone") == before
-    assert all(abs(count - 40) <= 8 for count in by_key(upstream).values()), by_key(upstream)
+    assert all(abs(count - 40) <= 4 for count in by_key(upstream).values()), by_key(upstream)
     for gateway in gateways:
         assert gateway.output().count('"event":"keys_not_shared"') == 1
         assert gateway.output().count('"event":"keys_shared_again"') == 1
@@ -200,9 +202,9 @@ def test_scripts_that_fail_stop_nobody(upstream, redis, start, breaks, mends):
         until(lambda: '"event":"keys_shared_again"' in gateway.output())
     alone = picks(gateways, "alone")
     upstream.forget()
-    assert searches(gateways, 200) == {200: 200}
+    assert searches(gateways, 200, FEW_AT_ONCE) == {200: 200}
     assert picks(gateways, "alone") == alone
-    assert all(abs(count - 20) <= 5 for count in by_key(upstream).values()), by_key(upstream)
+    assert all(abs(count - 20) <= 2 for count in by_key(upstream).values()), by_key(upstream)
 
 
 def test_a_redis_that_is_emptied_is_told_again(upstream, redis, start):
