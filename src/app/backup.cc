@@ -10,7 +10,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace sluice::app {
@@ -24,22 +27,75 @@ Error cannot_write(const std::string& path, int reason) {
                  {}};
 }
 
+Error interrupted() {
+    return Error{Code::kCancelled, Blame::kCaller, "interrupted: no backup was written", {}};
+}
+
+// The folder, locked for as long as the descriptor is open; -1 where another process has it.
+int lock_folder(const std::string& path) {
+    const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder >= 0 && ::flock(folder, LOCK_EX | LOCK_NB) != 0) {
+        ::close(folder);
+        return -1;
+    }
+    return folder;
+}
+
+// Of this user, and open to nobody else, as make_private_folder() makes them.
+bool is_private_folder(const std::string& path) {
+    struct stat found = {};
+    return ::lstat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode) &&
+           (found.st_mode & 0777) == 0700 && found.st_uid == ::geteuid();
+}
+
+// What backups to `path` left that were killed: copies of secrets.key and of the databases. What
+// can't be removed stays.
+void remove_abandoned(const std::filesystem::path& path) {
+    const std::string prefix = path.filename().string() + ".";
+    const std::filesystem::path parent = path.parent_path();
+    std::error_code error;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(parent.empty() ? "." : parent, error)) {
+        const std::string name = entry.path().filename().string();
+        const bool is_named_so =
+            name.starts_with(prefix) && name.size() == prefix.size() + io::kPrivateSuffixBytes;
+        if (!is_named_so || !is_private_folder(entry.path())) {
+            continue;
+        }
+        if (const int folder = lock_folder(entry.path()); folder >= 0) {
+            std::filesystem::remove_all(entry.path(), error);
+            ::close(folder);
+        }
+    }
+}
+
 // A folder beside the archive for copies that nobody else may read; gone with this object.
 class Workshop {
  public:
     static Result<Workshop> open(const std::string& path) {
-        Result<std::string> folder = io::make_private_folder(path + ".");
-        if (!folder.ok()) {
-            return name_place(folder.error(), path + ".", path);
+        remove_abandoned(path);
+        for (;;) {
+            Result<std::string> folder = io::make_private_folder(path + ".");
+            if (!folder.ok()) {
+                return name_place(folder.error(), path + ".", path);
+            }
+            Workshop workshop(*std::move(folder));
+            // Another backup may have taken it for abandoned before it was locked.
+            if (workshop.lock_ >= 0 && is_private_folder(workshop.folder_)) {
+                return workshop;
+            }
         }
-        return Workshop(*std::move(folder));
     }
-    Workshop(Workshop&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
+    Workshop(Workshop&& other) noexcept
+        : folder_(std::exchange(other.folder_, {})), lock_(std::exchange(other.lock_, -1)) {}
     Workshop& operator=(Workshop&&) = delete;
     ~Workshop() {
         std::error_code ignored;
         if (!folder_.empty()) {
             std::filesystem::remove_all(folder_, ignored);
+        }
+        if (lock_ >= 0) {
+            ::close(lock_);
         }
     }
 
@@ -47,9 +103,11 @@ class Workshop {
     std::string file(std::string_view name) const { return folder_ + "/" + std::string(name); }
 
  private:
-    explicit Workshop(std::string folder) : folder_(std::move(folder)) {}
+    explicit Workshop(std::string folder)
+        : folder_(std::move(folder)), lock_(lock_folder(folder_)) {}
 
     std::string folder_;
+    int lock_;  // by it others see that it is in use
 };
 
 // Copies the file, if the data directory has it, and describes the copy.
@@ -91,10 +149,13 @@ Status pack(const BackupManifest& manifest, const Workshop& workshop, const std:
 
 // Makes the archive in the workshop.
 Result<BackupManifest> make(const std::string& data_dir, const Workshop& workshop,
-                            const Clock& clock) {
+                            const Clock& clock, const std::function<bool()>& is_interrupted) {
     BackupManifest manifest{
         .version = std::string(kVersion), .made_at = rfc3339(clock.wall_now()), .files = {}};
     for (const KeptFile& kept : kept_files()) {
+        if (is_interrupted()) {
+            return interrupted();
+        }
         TRY(auto file, copy(kept, data_dir, workshop));
         if (file) {
             manifest.files.push_back(*std::move(file));
@@ -109,20 +170,24 @@ Result<BackupManifest> make(const std::string& data_dir, const Workshop& worksho
                      {}};
     }
     TRY_STATUS(pack(manifest, workshop, workshop.file(kArchiveName)));
+    if (is_interrupted()) {
+        return interrupted();
+    }
     return manifest;
 }
 
 }  // namespace
 
 Result<BackupManifest> write_backup(const std::string& data_dir, const std::string& path,
-                                    const Clock& clock) {
+                                    const Clock& clock,
+                                    const std::function<bool()>& is_interrupted) {
     TRY_STATUS(use_data_dir(data_dir, StoreUse::kChange));
     std::error_code error;
     if (std::filesystem::exists(std::filesystem::symlink_status(path, error))) {
         return cannot_write(path, EEXIST);
     }
     TRY(const Workshop workshop, Workshop::open(path));
-    Result<BackupManifest> manifest = make(data_dir, workshop, clock);
+    Result<BackupManifest> manifest = make(data_dir, workshop, clock, is_interrupted);
     if (!manifest.ok()) {
         return name_archive(manifest.error(), workshop.folder(), path);
     }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <vector>
 
 namespace sluice::app {
 
@@ -42,15 +43,26 @@ bool holds_something(const std::string& data_dir) {
     });
 }
 
-Status remove_drafts(const std::string& data_dir) {
-    std::error_code error;
+std::vector<fs::path> drafts_in(const std::string& data_dir, std::error_code& error) {
+    std::vector<fs::path> drafts;
     for (const fs::directory_entry& entry : fs::directory_iterator(data_dir, error)) {
         if (entry.path().filename().string().starts_with(kDraftPrefix)) {
-            fs::remove_all(entry.path(), error);
-            TRY_STATUS(checked(entry.path().string(), error));
+            drafts.push_back(entry.path());
         }
     }
-    return checked(data_dir, error);
+    return drafts;
+}
+
+// Under the lock of the directory.
+Status remove_drafts(const std::string& data_dir) {
+    std::error_code error;
+    const std::vector<fs::path> drafts = drafts_in(data_dir, error);
+    TRY_STATUS(checked(data_dir, error));
+    for (const fs::path& draft : drafts) {
+        fs::remove_all(draft, error);
+        TRY_STATUS(checked(draft.string(), error));
+    }
+    return {};
 }
 
 Error altered(const std::string& path, const std::string& name) {
@@ -84,7 +96,8 @@ Status lay_out(io::ArchiveReader& archive, const std::string& path, const Backup
 }
 
 Result<BackupManifest> lay_out_all(const std::string& path, const std::string& draft,
-                                   const std::string& data_dir) {
+                                   const std::string& data_dir,
+                                   const std::function<bool()>& is_interrupted) {
     TRY(auto archive, io::ArchiveReader::open(path));
     TRY(const auto first, archive.next());
     if (!first || *first != kManifestName) {
@@ -97,6 +110,9 @@ Result<BackupManifest> lay_out_all(const std::string& path, const std::string& d
     }
     for (const BackupFile& file : manifest->files) {
         TRY_STATUS(lay_out(archive, path, file, draft, data_dir));
+        if (is_interrupted()) {
+            return refusal(Code::kCancelled, "interrupted: " + data_dir + " is as it was");
+        }
     }
     TRY(const auto more, archive.next());
     if (more) {
@@ -159,7 +175,7 @@ Status finish(const std::string& data_dir) {
 
 // The same.
 Result<BackupManifest> restore(const std::string& path, const std::string& data_dir,
-                               Overwrite overwrite) {
+                               Overwrite overwrite, const std::function<bool()>& is_interrupted) {
     if (overwrite == Overwrite::kNo && holds_something(data_dir)) {
         return refusal(Code::kConflict, data_dir +
                                             " holds keys, tokens, pages or spending already; "
@@ -170,7 +186,7 @@ Result<BackupManifest> restore(const std::string& path, const std::string& data_
     if (!draft.ok()) {
         return name_place(draft.error(), below(data_dir, kDraftPrefix), data_dir);
     }
-    Result<BackupManifest> manifest = lay_out_all(path, *draft, data_dir);
+    Result<BackupManifest> manifest = lay_out_all(path, *draft, data_dir, is_interrupted);
     if (manifest.ok()) {
         const Status listed = add_list(*manifest, *draft);
         if (!listed.ok()) {
@@ -193,20 +209,27 @@ Result<BackupManifest> restore(const std::string& path, const std::string& data_
 
 Status finish_restore(const std::string& data_dir) {
     std::error_code error;
-    if (!fs::is_directory(below(data_dir, kDecided), error)) {
+    const bool is_decided = fs::is_directory(below(data_dir, kDecided), error);
+    if (!is_decided && drafts_in(data_dir, error).empty()) {
         return {};
     }
-    TRY(const DataDirLock lock, DataDirLock::take(data_dir));
+    const Result<DataDirLock> lock = DataDirLock::take(data_dir);
+    if (!lock.ok()) {
+        // A draft belongs to a restore that goes on, or is removed by whoever has the lock next.
+        return is_decided ? Status(lock.error()) : Status();
+    }
+    TRY_STATUS(remove_drafts(data_dir));
     return finish(data_dir);
 }
 
 Result<BackupManifest> restore_backup(const std::string& path, const std::string& data_dir,
-                                      Overwrite overwrite) {
+                                      Overwrite overwrite,
+                                      const std::function<bool()>& is_interrupted) {
     std::error_code error;
     const bool was_there = fs::exists(fs::symlink_status(data_dir, error));
     TRY_STATUS(use_data_dir(data_dir, StoreUse::kMake));
     TRY(DataDirLock lock, DataDirLock::take(data_dir));
-    Result<BackupManifest> manifest = restore(path, data_dir, overwrite);
+    Result<BackupManifest> manifest = restore(path, data_dir, overwrite, is_interrupted);
     if (!manifest.ok()) {
         lock.leave_no_trace();
         if (!was_there) {

@@ -94,7 +94,7 @@ Status sync_to_disk(const std::string& path) {
 }
 
 Result<std::string> make_private_folder(const std::string& prefix) {
-    std::string path = prefix + "XXXXXX";
+    std::string path = prefix + std::string(kPrivateSuffixBytes, 'X');
     if (::mkdtemp(path.data()) == nullptr) {
         return system_error(path);
     }

@@ -39,7 +39,8 @@ Status make_file_once(const std::string& path, std::string_view bytes);
 // it is.
 Status sync_to_disk(const std::string& path);
 
-// A new folder (mode 0700) whose name is `prefix` and six characters.
+inline constexpr std::size_t kPrivateSuffixBytes = 6;
+// A new folder (mode 0700) whose name is `prefix` and kPrivateSuffixBytes characters.
 Result<std::string> make_private_folder(const std::string& prefix);
 
 }  // namespace sluice::io

@@ -1,5 +1,6 @@
 """`sluice backup` beside a gateway under load, and `sluice restore`: what comes back is what was there, and
 whatever interrupts it leaves the old or the new, never a mixture."""
+import collections
 import concurrent.futures
 import contextlib
 import gzip
@@ -392,6 +393,64 @@ def test_a_backup_that_is_killed_leaves_no_archive(data_dir, tmp_path):
             assert state(tmp_path / f"target-{number}") == state(data_dir)
         for left in tmp_path.glob(f"killed-{number}.*"):
             assert stat.S_IMODE(left.stat().st_mode) == 0o700, "others could read the copies"
+
+
+def at_work(number, folder, pattern, *args):
+    """Sends the signal once the command has a folder to work in: its exit code, and what it said."""
+    process = subprocess.Popen([SLUICE, *map(str, args)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not list(folder.glob(pattern)):
+        pass
+    process.send_signal(number)
+    said = process.communicate(timeout=TIMEOUT_S)[1]
+    return process.returncode, said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_is_interrupted_leaves_nothing(data_dir, archive, tmp_path, number):
+    path, target = tmp_path / "broken.tar.gz", tmp_path / "target"
+    good("tokens", "add", "--label", "old", "--data-dir", target)
+    old, ends = state(target), collections.Counter()
+    for _ in range(10):
+        code, said = at_work(number, tmp_path, "broken.tar.gz.*", "backup", path, "--data-dir", data_dir)
+        assert (code, "interrupted: no backup was written" in said) in ((1, True), (0, False)), said
+        assert path.exists() == (code == 0) and not list(tmp_path.glob("broken.tar.gz.*"))
+        path.unlink(missing_ok=True)
+        ends["backup", code] += 1
+        code, said = at_work(number, target, "restore-*", "restore", archive, "--data-dir", target, "--force")
+        assert (code, "interrupted" in said) in ((1, True), (0, False)), said
+        assert not list(target.glob("restore*"))
+        if code == 1:
+            assert state(target) == old
+        else:
+            shutil.rmtree(target)
+            good("tokens", "add", "--label", "old", "--data-dir", target)
+            old = state(target)
+        ends["restore", code] += 1
+    assert ends["backup", 1] and ends["restore", 1], ends
+
+
+def test_what_was_killed_is_cleared_away_by_the_next(data_dir, archive, tmp_path):
+    path, target = tmp_path / "killed.tar.gz", tmp_path / "target"
+    good("tokens", "add", "--label", "old", "--data-dir", target)
+    at_work(signal.SIGKILL, tmp_path, "killed.tar.gz.*", "backup", path, "--data-dir", data_dir)
+    at_work(signal.SIGKILL, target, "restore-*", "restore", archive, "--data-dir", target, "--force")
+    (tmp_path / "killed.tar.gz.folder").mkdir()  # which somebody else made
+    (tmp_path / "killed.tar.gz.sha256").touch()
+    assert len(list(tmp_path.glob("killed.tar.gz.*"))) == 3 and list(target.glob("restore-*"))
+    good("backup", path, "--data-dir", data_dir)
+    assert sorted(left.name for left in tmp_path.glob("killed.tar.gz.*")) == ["killed.tar.gz.folder", "killed.tar.gz.sha256"]
+    good("tokens", "add", "--label", "next", "--data-dir", target)
+    assert not list(target.glob("restore-*"))
+
+
+def test_a_backup_leaves_the_copies_of_another_alone(data_dir, tmp_path):
+    path = tmp_path / "shared.tar.gz"
+    processes = [subprocess.Popen([SLUICE, "backup", path, "--data-dir", data_dir], stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.PIPE, text=True) for _ in range(4)]
+    ends = [(process.communicate(timeout=TIMEOUT_S)[1], process.returncode) for process in processes]
+    assert sorted(code for _, code in ends) == [0, 1, 1, 1], ends
+    assert all("File exists" in said for said, code in ends if code == 1), ends
+    assert [left.name for left in tmp_path.glob("shared.tar.gz*")] == ["shared.tar.gz"]
 
 
 def test_an_older_schema_is_brought_up_to_date(data_dir, archive, tmp_path):

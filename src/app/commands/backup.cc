@@ -3,6 +3,7 @@
 
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
+#include "app/interruption.h"
 #include "base/clock.h"
 
 #include <CLI/CLI.hpp>
@@ -42,7 +43,9 @@ int backup(const ConfigOptions& options, const std::string& file, bool as_json) 
         return 2;
     }
     const SystemClock clock;
-    const auto manifest = write_backup(loaded->config.data_dir, file, clock);
+    const Interruption interruption;
+    const auto manifest = write_backup(loaded->config.data_dir, file, clock,
+                                       [&interruption] { return interruption.came(); });
     if (!manifest.ok()) {
         print_error(manifest.error().message);
         return 1;

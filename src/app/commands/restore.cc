@@ -3,6 +3,7 @@
 
 #include "app/commands/commands.h"
 #include "app/commands/common.h"
+#include "app/interruption.h"
 
 #include <CLI/CLI.hpp>
 
@@ -20,7 +21,9 @@ int restore(const ConfigOptions& options, const std::string& file, bool force, b
         return 2;
     }
     const std::string& data_dir = loaded->config.data_dir;
-    const auto manifest = restore_backup(file, data_dir, force ? Overwrite::kYes : Overwrite::kNo);
+    const Interruption interruption;
+    const auto manifest = restore_backup(file, data_dir, force ? Overwrite::kYes : Overwrite::kNo,
+                                         [&interruption] { return interruption.came(); });
     if (!manifest.ok()) {
         print_error(manifest.error().message);
         return 1;
