@@ -17,6 +17,8 @@ namespace {
 // Enough for most answers; a declared length is believed up to here, before its bytes have come.
 constexpr std::size_t kMaxReservedBytes = 256 * 1024;
 
+constexpr long kProxyAuthenticationRequired = 407;
+
 template <class T>
 void set(void* easy, CURLoption option, T value) {
     const CURLcode code = curl_easy_setopt(easy, option, value);
@@ -402,12 +404,32 @@ Error HttpTransfer::error_of(int code) const {
         error = transfer_short_of_resources(shortage);
     } else if (proxy_is_at_fault(code)) {
         error.blame = Blame::kGateway;
-        error.message = "through the proxy: " + describe(static_cast<CURLcode>(code));
+        error.message = refused_tunnel();
+        if (error.message.empty()) {
+            error.message = "through the proxy: " + describe(static_cast<CURLcode>(code));
+        }
     } else {
         error.code = was_sent() ? Code::kUpstreamFailed : Code::kUnavailable;
-        error.message = describe(static_cast<CURLcode>(code));
+        error.message = refused_tunnel();
+        if (error.message.empty()) {
+            error.message = describe(static_cast<CURLcode>(code));
+        }
     }
     return error;
+}
+
+// What a proxy said in place of opening a tunnel; empty when it opened one, or was not asked to.
+// libcurl ends either way as if the connection had been reset.
+std::string HttpTransfer::refused_tunnel() const {
+    const long status = tunnel_status();
+    if (status < 300) {
+        return {};
+    }
+    std::string text = "the proxy answered " + std::to_string(status) + " to CONNECT";
+    if (status == kProxyAuthenticationRequired) {
+        text += ": check its user and password";
+    }
+    return text;
 }
 
 // Whether the upstream may have seen any of the request. A proxy's CONNECT is no part of it.

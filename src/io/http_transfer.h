@@ -77,6 +77,7 @@ class HttpTransfer {
     bool proxy_handshake_failed() const;
     bool proxy_kept_the_tunnel() const;
     long tunnel_status() const;
+    std::string refused_tunnel() const;
 
     static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* transfer);
     static std::size_t on_body(char* data, std::size_t size, std::size_t count, void* transfer);

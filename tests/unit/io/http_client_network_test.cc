@@ -149,14 +149,19 @@ TEST_F(HttpClientNetworkTest, BlamesTheGatewayForABrokenProxy) {
     for (const int status : {403, 407, 503}) {
         proxy.set_responder(
             [status](const test::RecordedRequest&) { return Scripted::with_status(status); });
-        expect_error(get_through(proxy.url(""), "https://127.0.0.1:1/"), Blame::kGateway,
-                     "CONNECT refused with " + std::to_string(status));
+        const auto refused = get_through(proxy.url(""), "https://127.0.0.1:1/");
+        expect_error(refused, Blame::kGateway, "CONNECT refused with " + std::to_string(status));
+        EXPECT_EQ(refused.error().message,
+                  "the proxy answered " + std::to_string(status) + " to CONNECT" +
+                      (status == 407 ? ": check its user and password" : ""));
     }
     for (const int status : {502, 504}) {
         proxy.set_responder(
             [status](const test::RecordedRequest&) { return Scripted::with_status(status); });
-        expect_error(get_through(proxy.url(""), "https://127.0.0.1:1/"), Blame::kProvider,
-                     "CONNECT answered with " + std::to_string(status));
+        const auto refused = get_through(proxy.url(""), "https://127.0.0.1:1/");
+        expect_error(refused, Blame::kProvider, "CONNECT answered with " + std::to_string(status));
+        EXPECT_EQ(refused.error().message,
+                  "the proxy answered " + std::to_string(status) + " to CONNECT");
     }
     // One that goes without a word, and one behind which it is the upstream that says nothing.
     const std::pair<Scripted, Blame> ends[] = {
