@@ -3,6 +3,7 @@
 #include "app/data_dir.h"
 #include "app/key_file.h"
 #include "base/text.h"
+#include "io/tls.h"
 #include "web/provider.h"
 
 #include <chrono>
@@ -38,16 +39,23 @@ void check_files(const Config& config, const Environment& environment, ConfigRea
     const auto check = [&](std::string_view section, std::string_view key,
                            const std::string& path) {
         if (path.empty()) {
-            return;
+            return false;
         }
         const Result<std::string> text = environment.read_file(path, kMaxFileBytes);
         if (!text.ok()) {
             in.section(section).fail(key, text.error().message);
         }
+        return text.ok();
     };
     check("server", "tls_certificate_file", config.server.tls_certificate_file);
     check("server", "tls_key_file", config.server.tls_key_file);
-    check("upstream", "ca_file", config.upstream.ca_file);
+    // With a file that says of nobody that it is to be trusted, every call would fail.
+    if (check("upstream", "ca_file", config.upstream.ca_file)) {
+        const auto trusted = io::TlsContext::load_client(config.upstream.ca_file);
+        if (!trusted.ok()) {
+            in.section("upstream").fail("ca_file", trusted.error().message);
+        }
+    }
 }
 
 // Databases that are there for something else.

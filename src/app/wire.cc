@@ -266,12 +266,6 @@ Status Gateway::Parts::choose_upstreams() {
     if (!config.replay.dir.empty()) {
         return open_replay();
     }
-    if (!config.upstream.ca_file.empty()) {
-        const auto trusted = io::TlsContext::load_client(config.upstream.ca_file);
-        if (!trusted.ok()) {
-            return trusted.error();  // every call would fail with it
-        }
-    }
     return config.record.dir.empty() ? Status() : open_recorder();
 }
 

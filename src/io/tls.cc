@@ -192,8 +192,10 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::load_client(const std::str
     const int trusted = ca_file.empty() ? SSL_CTX_set_default_verify_paths(ssl)
                                         : SSL_CTX_load_verify_file(ssl, ca_file.c_str());
     if (trusted != 1) {
-        return unusable(ca_file, ca_file.empty() ? "the certificates of the system can't be read"
-                                                 : "upstream.ca_file: no certificates in");
+        return unusable(ca_file, ca_file.empty()
+                                     ? "the certificates of the system can't be read"
+                                     : "expected certificates of authorities in PEM, found "
+                                       "none in");
     }
     return Result(std::shared_ptr<const TlsContext>(std::make_shared<TlsContext>(std::move(impl))));
 }

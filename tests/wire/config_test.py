@@ -144,6 +144,23 @@ def test_a_file_that_can_not_be_used_is_told_by_its_setting(tmp_path, certificat
     assert (tmp_path / "text").stat().st_mode & 0o777 == 0o644, "a file of somebody else's was changed"
 
 
+@pytest.mark.parametrize("content", [b"", b"neither a database, nor a key, nor a certificate", bytes(range(256)),
+                                     b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", None])
+def test_authorities_that_are_none_are_refused_before_the_start(tmp_path, content):
+    """By `check` as by `serve`; nothing stands for /dev/null."""
+    path = tmp_path / "authorities.pem" if content is not None else "/dev/null"
+    if content is not None:
+        path.write_bytes(content)
+    for command in (["check"], ["serve", "--listen", "127.0.0.1:0"]):
+        result = run(*command, "--set", f"data_dir={tmp_path / 'data'}", "--set", f"upstream.ca_file={path}", cwd=tmp_path)
+        assert result.returncode == 2, result
+        assert "upstream.ca_file: expected certificates of authorities in PEM, found none in " + str(path) in result.stderr, result.stderr
+
+
+def test_authorities_in_a_file_are_right(tmp_path, certificate):
+    assert run("check", "--set", f"upstream.ca_file={certificate}", cwd=tmp_path).returncode == 0
+
+
 @pytest.mark.parametrize("text, expected", [
     ("[server]\nlissten = 1\n", "bad.toml:2: server.lissten: unknown setting; did you mean server.listen?"),
     ("[sever]\nlisten = 1\n", "sever"), ("nonsense\n", "bad.toml:1"), ("[server]\nlisten = [\n", "bad.toml"),
