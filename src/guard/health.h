@@ -1,10 +1,11 @@
-// Whether something that is looked at again and again counts as up. One look is not believed: the
-// state changes after several in a row that contradict it, and never twice within a hold time, so
-// that what flaps does not make everything behind it flap.
+// Whether something that is used and probed again and again counts as up. One look is not believed:
+// the state changes after several of a kind in a row that contradict it, and never twice within a
+// hold time, so that what flaps does not make everything behind it flap.
 #pragma once
 
 #include "base/clock.h"
 
+#include <array>
 #include <cstddef>
 #include <optional>
 
@@ -18,6 +19,10 @@ struct HealthConfig {
     bool operator==(const HealthConfig&) const = default;
 };
 
+// Each kind is counted by itself, since one may pass while the other fails, and either says enough
+// to leave something alone. What is down is hardly used: only probes bring it back.
+enum class Look : unsigned char { kProbe, kUse };
+
 // Not thread-safe. Holds no clock. A `now` earlier than one before is harmless.
 class Health {
  public:
@@ -25,7 +30,7 @@ class Health {
     explicit Health(Instant now) : since_(now) {}
 
     // One look. True: the state changed by it.
-    bool report(bool good, const HealthConfig& config, Instant now);
+    bool report(Look look, bool good, const HealthConfig& config, Instant now);
 
     bool is_up() const { return up_; }
     // Since when it has its state.
@@ -35,7 +40,8 @@ class Health {
     bool up_ = true;
     Instant since_;
     std::optional<Instant> held_from_;  // the last change
-    std::size_t against_ = 0;           // looks in a row that contradict the state
+    // Looks in a row that contradict the state, by kind.
+    std::array<std::size_t, 2> against_{};
 };
 
 }  // namespace sluice::guard

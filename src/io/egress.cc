@@ -170,9 +170,9 @@ void EgressRouter::report(const EgressRoute& route, const Result<ClientResponse>
     if (is_fault_of_proxy(response)) {
         endpoint.failures += 1;
         endpoint.failed_calls.add();
-        judge(endpoint, false, fault_in_words(response));
+        judge(endpoint, guard::Look::kUse, false, fault_in_words(response));
     } else if (response.ok()) {
-        judge(endpoint, true, "");
+        judge(endpoint, guard::Look::kUse, true, "");
     }
 }
 
@@ -181,15 +181,18 @@ void EgressRouter::report_probe(const EgressRoute& route, const Status& end) {
     if (!end.ok()) {
         endpoint.failed_probes.add();
     }
-    judge(endpoint, end.ok(), end.ok() ? "" : std::string_view(end.error().message));
+    judge(endpoint, guard::Look::kProbe, end.ok(),
+          end.ok() ? "" : std::string_view(end.error().message));
 }
 
-void EgressRouter::judge(EgressEndpoint& endpoint, bool good, std::string_view reason) {
+void EgressRouter::judge(EgressEndpoint& endpoint, guard::Look look, bool good,
+                         std::string_view reason) {
     if (!good) {
         endpoint.last_error = reason;
     }
     const bool is_in_force = find(endpoint.name).get() == &endpoint;
-    if (is_judged() && is_in_force && endpoint.health.report(good, config_.health, clock_.now())) {
+    if (is_judged() && is_in_force &&
+        endpoint.health.report(look, good, config_.health, clock_.now())) {
         changed(endpoint, reason);
     }
 }

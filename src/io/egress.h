@@ -126,7 +126,7 @@ class EgressRouter {
     std::shared_ptr<EgressEndpoint> find(std::string_view name) const;
     // Whether endpoints go out of use at all: what nothing probes would never be seen to be back.
     bool is_judged() const { return !config_.health_check_url.empty(); }
-    void judge(EgressEndpoint& endpoint, bool good, std::string_view reason);
+    void judge(EgressEndpoint& endpoint, guard::Look look, bool good, std::string_view reason);
     void changed(const EgressEndpoint& endpoint, std::string_view reason);
     void refresh_options();
 

@@ -88,12 +88,12 @@ void read_health(ConfigReader& in, EgressConfig& c) {
     in.duration({"health_interval_s", "how often each endpoint is probed", {}, false},
                 c.health_interval, 100ms, 1h);
     in.integer({"down_after",
-                "failures in a row, of probes and calls, that take an endpoint out of use",
+                "failures in a row, of probes or of calls, that take an endpoint out of use",
                 {},
                 false},
                c.health.down_after, std::size_t{1}, std::size_t{100});
-    in.integer({"up_after", "successes in a row that bring it back", {}, false}, c.health.up_after,
-               std::size_t{1}, std::size_t{100});
+    in.integer({"up_after", "good probes in a row that bring it back", {}, false},
+               c.health.up_after, std::size_t{1}, std::size_t{100});
     in.duration({"hold_s", "how long an endpoint stays up or down at least", {}, false},
                 c.health.hold, 0ms, 1h);
     if (!c.health_check_url.empty() && !is_http_url(c.health_check_url)) {

@@ -20,38 +20,63 @@ constexpr HealthConfig kConfig{.down_after = 3, .up_after = 2, .hold = 30'000ms}
 // One bad look, or several with a good one between, says nothing.
 TEST(Health, GoesDownAfterSeveralFailuresInARow) {
     Health health(kStart);
-    EXPECT_FALSE(health.report(false, kConfig, kStart));
-    EXPECT_FALSE(health.report(false, kConfig, kStart));
-    EXPECT_FALSE(health.report(true, kConfig, kStart));
-    EXPECT_FALSE(health.report(false, kConfig, kStart));
-    EXPECT_FALSE(health.report(false, kConfig, kStart + 1s));
+    EXPECT_FALSE(health.report(Look::kProbe, false, kConfig, kStart));
+    EXPECT_FALSE(health.report(Look::kProbe, false, kConfig, kStart));
+    EXPECT_FALSE(health.report(Look::kProbe, true, kConfig, kStart));
+    EXPECT_FALSE(health.report(Look::kProbe, false, kConfig, kStart));
+    EXPECT_FALSE(health.report(Look::kProbe, false, kConfig, kStart + 1s));
     EXPECT_TRUE(health.is_up());
-    EXPECT_TRUE(health.report(false, kConfig, kStart + 2s));
+    EXPECT_TRUE(health.report(Look::kProbe, false, kConfig, kStart + 2s));
     EXPECT_FALSE(health.is_up());
     EXPECT_EQ(health.since(), kStart + 2s);
-    EXPECT_FALSE(health.report(false, kConfig, kStart + 3s)) << "told once";
+    EXPECT_FALSE(health.report(Look::kProbe, false, kConfig, kStart + 3s)) << "told once";
 }
 
 // What came back is not believed at once, and not before the hold time is over.
 TEST(Health, ComesBackAfterSeveralSuccessesAndTheHoldTime) {
     Health health(kStart);
     for (int i = 0; i < 3; ++i) {
-        health.report(false, kConfig, kStart);
+        health.report(Look::kProbe, false, kConfig, kStart);
     }
     ASSERT_FALSE(health.is_up());
-    EXPECT_FALSE(health.report(true, kConfig, kStart + 31s));
-    EXPECT_FALSE(health.report(false, kConfig, kStart + 32s));
-    EXPECT_FALSE(health.report(true, kConfig, kStart + 33s));
-    EXPECT_TRUE(health.report(true, kConfig, kStart + 34s));
+    EXPECT_FALSE(health.report(Look::kProbe, true, kConfig, kStart + 31s));
+    EXPECT_FALSE(health.report(Look::kProbe, false, kConfig, kStart + 32s));
+    EXPECT_FALSE(health.report(Look::kProbe, true, kConfig, kStart + 33s));
+    EXPECT_TRUE(health.report(Look::kProbe, true, kConfig, kStart + 34s));
 
     Health held(kStart);
     for (int i = 0; i < 3; ++i) {
-        held.report(false, kConfig, kStart);
+        held.report(Look::kProbe, false, kConfig, kStart);
     }
     for (int i = 0; i < 100; ++i) {
-        EXPECT_FALSE(held.report(true, kConfig, kStart + 30s - 1ms));
+        EXPECT_FALSE(held.report(Look::kProbe, true, kConfig, kStart + 30s - 1ms));
     }
-    EXPECT_TRUE(held.report(true, kConfig, kStart + 30s));
+    EXPECT_TRUE(held.report(Look::kProbe, true, kConfig, kStart + 30s));
+}
+
+// Good probes say nothing about uses that fail, nor good uses about failing probes; and as many
+// failures of both kinds together as it takes are not as many of one.
+TEST(Health, CountsUsesAndProbesApart) {
+    for (const Look bad : {Look::kUse, Look::kProbe}) {
+        const Look good = bad == Look::kUse ? Look::kProbe : Look::kUse;
+        Health health(kStart);
+        for (int i = 0; i < 2; ++i) {
+            EXPECT_FALSE(health.report(bad, false, kConfig, kStart));
+            EXPECT_FALSE(health.report(good, true, kConfig, kStart));
+        }
+        EXPECT_FALSE(health.report(good, false, kConfig, kStart));
+        EXPECT_TRUE(health.report(bad, false, kConfig, kStart));
+        for (int i = 0; i < 10; ++i) {
+            EXPECT_FALSE(health.report(Look::kUse, true, kConfig, kStart + 40s));
+        }
+        EXPECT_FALSE(health.report(Look::kProbe, true, kConfig, kStart + 40s));
+        EXPECT_FALSE(health.report(Look::kUse, false, kConfig, kStart + 40s));
+        EXPECT_TRUE(health.report(Look::kProbe, true, kConfig, kStart + 40s)) << "probed twice";
+        for (int i = 0; i < 2; ++i) {
+            EXPECT_FALSE(health.report(bad, false, kConfig, kStart + 80s)) << "counted anew";
+        }
+        EXPECT_TRUE(health.report(bad, false, kConfig, kStart + 80s));
+    }
 }
 
 // Beside any sequence of looks: it changes only by as many in a row as it takes, never twice within
@@ -70,7 +95,7 @@ TEST(Health, NeverFlaps) {
                 last_.pop_front();
             }
             const bool was_up = health_.is_up();
-            const bool changed = health_.report(good, kConfig, now_);
+            const bool changed = health_.report(Look::kProbe, good, kConfig, now_);
             EXPECT_EQ(changed, health_.is_up() != was_up);
             const bool is_due = in_row(!was_up, was_up ? 3 : 2);
             const bool is_free = !changed_at_ || now_ - *changed_at_ >= kConfig.hold;

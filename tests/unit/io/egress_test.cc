@@ -238,6 +238,26 @@ TEST_F(EgressTest, LeavesTheRotationAfterFailedCalls) {
     }
 }
 
+// A proxy whose probe passes and through which no call gets anywhere is left, however often it is
+// probed between the calls; probes bring it back when the hold time is over.
+TEST_F(EgressTest, GoodProbesDoNotHideFailingCalls) {
+    configure(config_of(EgressPolicy::kRotating, {"a", "b"}));
+    const EgressRoute a = through("a");
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(in_use(), (std::set<std::string>{"a", "b"}));
+        router.report_probe(a, {});
+        report(a, kProxyFault);
+        router.report_probe(a, {});
+    }
+    EXPECT_EQ(in_use(), std::set<std::string>{"b"});
+    clock.advance(30s - 1ms);
+    router.report_probe(a, {});
+    EXPECT_EQ(in_use(), std::set<std::string>{"b"});
+    clock.advance(1ms);
+    router.report_probe(a, {});
+    EXPECT_EQ(in_use(), (std::set<std::string>{"a", "b"}));
+}
+
 // What nothing probes could never be seen to be back: without a check all count as up.
 TEST_F(EgressTest, NothingGoesDownWithoutProbes) {
     EgressConfig config = config_of(EgressPolicy::kRotating, {"a", "b"});
@@ -280,6 +300,9 @@ TEST_F(EgressTest, UsesAllWhenAllAreDown) {
     EXPECT_EQ(in_use(), (std::set<std::string>{"a", "b"}));
     clock.advance(30s);
     report(b, answered(200), 2);
+    EXPECT_EQ(in_use(), (std::set<std::string>{"a", "b"})) << "probes bring it back";
+    router.report_probe(b, {});
+    router.report_probe(b, {});
     EXPECT_EQ(in_use(), std::set<std::string>{"b"});
     EXPECT_EQ(logged("egress_endpoint_up"), 1U);
 }
