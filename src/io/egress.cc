@@ -64,6 +64,11 @@ bool is_fault_of_proxy(const Result<ClientResponse>& response) {
     return response.error().code == Code::kUnavailable && response.error().blame == Blame::kGateway;
 }
 
+bool may_go_another_way(const Result<ClientResponse>& response) {
+    return is_fault_of_proxy(response) ||
+           (!response.ok() && response.error().code == Code::kUnavailable);
+}
+
 EgressRouter::EgressRouter(const Clock& clock, const obs::Log& log, obs::Metrics& metrics)
     : clock_(clock), log_(log), metrics_(metrics) {}
 
@@ -168,12 +173,20 @@ void EgressRouter::report(const EgressRoute& route, const Result<ClientResponse>
     endpoint.calls += 1;
     endpoint.calls_total.add();
     if (is_fault_of_proxy(response)) {
-        endpoint.failures += 1;
-        endpoint.failed_calls.add();
-        judge(endpoint, guard::Look::kUse, false, fault_in_words(response));
+        failed_call(endpoint, fault_in_words(response));
     } else if (response.ok()) {
         judge(endpoint, guard::Look::kUse, true, "");
     }
+}
+
+void EgressRouter::report_outdone(const EgressRoute& route, std::string_view reason) {
+    failed_call(*route.endpoint_, reason);
+}
+
+void EgressRouter::failed_call(EgressEndpoint& endpoint, std::string_view reason) {
+    endpoint.failures += 1;
+    endpoint.failed_calls.add();
+    judge(endpoint, guard::Look::kUse, false, reason);
 }
 
 void EgressRouter::report_probe(const EgressRoute& route, const Status& end) {

@@ -94,13 +94,16 @@ class EgressRouter {
     EgressRoute route(const EgressAsk& ask);
     // The same, without taking a turn.
     EgressRoute peek(const EgressAsk& ask) const;
-    // For a call that `failed` is to blame for: another endpoint that the policy leaves it, without
-    // taking a turn. Nothing where there is none: one endpoint was configured by name, or no other
-    // is up, or none is in that country.
+    // For a call that got nowhere through `failed`: another endpoint that the policy leaves it,
+    // without taking a turn. Nothing where there is none: one endpoint was configured by name, or
+    // no other is up, or none is in that country.
     std::optional<EgressRoute> other(const EgressRoute& failed, const EgressAsk& ask) const;
 
     // How the call through `route` ended. To be told of every one.
     void report(const EgressRoute& route, const Result<ClientResponse>& response);
+    // The call through `route`, which was reported, ended for `reason` before anything was sent,
+    // and through another endpoint the same call was answered: so it was this one's failure.
+    void report_outdone(const EgressRoute& route, std::string_view reason);
     // How a probe of an endpoint ended.
     void report_probe(const EgressRoute& route, const Status& end);
 
@@ -126,6 +129,7 @@ class EgressRouter {
     std::shared_ptr<EgressEndpoint> find(std::string_view name) const;
     // Whether endpoints go out of use at all: what nothing probes would never be seen to be back.
     bool is_judged() const { return !config_.health_check_url.empty(); }
+    void failed_call(EgressEndpoint& endpoint, std::string_view reason);
     void judge(EgressEndpoint& endpoint, guard::Look look, bool good, std::string_view reason);
     void changed(const EgressEndpoint& endpoint, std::string_view reason);
     void refresh_options();
@@ -142,5 +146,10 @@ class EgressRouter {
 
 // Whether a call ended so because of the proxy that it went through, and never got to the upstream.
 bool is_fault_of_proxy(const Result<ClientResponse>& response);
+
+// Whether nothing of a call was sent to the upstream, so that it may be made through another proxy.
+// Whose fault that is one call alone can't always tell: a proxy that can't reach the upstream ends
+// as it does before an upstream that nobody can reach.
+bool may_go_another_way(const Result<ClientResponse>& response);
 
 }  // namespace sluice::io

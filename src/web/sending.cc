@@ -157,8 +157,18 @@ Task<void> Sender::make(const Call& call, Tries& tries, access::Reservation rese
     Try& last = tries.last.emplace(judged(call, tries.site.variant, response, in.lease.key()));
     last.result.attempt.egress = tries.route.way.name();
     egress_.report(tries.route.way, response);
+    resolve_doubt(tries, response);
     close(call, last, response, {sent, tries.expected}, std::move(reservation), in);
     last.retry_at = retry_at(call, last, response, in, tries.retries);
+}
+
+void Sender::resolve_doubt(Tries& tries, const Result<io::ClientResponse>& response) {
+    const std::optional<io::EgressRoute> doubted = std::exchange(tries.route.doubted, {});
+    if (doubted && response.ok() && !io::is_fault_of_proxy(response)) {
+        Attempt& before = tries.earlier.back();
+        before.blame = Blame::kGateway;
+        egress_.report_outdone(*doubted, before.detail);
+    }
 }
 
 Task<bool> Sender::goes_again(const Call& call, Tries& tries, Admission& in) {
@@ -331,7 +341,7 @@ Sender::Try Sender::judged(const Call& call, BuildVariant variant,
     Try end;
     end.by_windows = rest_by_windows(call.provider(), response);
     end.never_left = never_left(response);
-    end.proxy_failed = io::is_fault_of_proxy(response);
+    end.may_go_another_way = io::may_go_another_way(response);
     CallResult& result = end.result;
     result.attempt.provider = call.state().name();
     result.attempt.key_id = key.id;
@@ -378,18 +388,24 @@ bool Sender::again_without_option(const Call& call, const Try& last, BuildVarian
 }
 
 bool Sender::take_detour(const Call& call, const Try& last, Route& route, Admission& in) {
-    if (!last.proxy_failed || route.is_detour) {
+    if (!last.may_go_another_way || route.is_detour) {
         return false;
     }
     auto other = egress_.other(route.way, egress_ask(call.state().index(), call.request));
     if (!other) {
         return false;
     }
+    // Nothing was sent, so neither the key nor the provider's rate is charged for it.
     in.lease.take_back();
+    if (!last.never_left) {
+        in.turn->give_back();
+    }
     if (!begin_again(call, in)) {
         return false;
     }
-    route = {*std::move(other), true};
+    const bool in_doubt = !last.never_left;
+    auto doubted = in_doubt ? std::optional(std::move(route.way)) : std::nullopt;
+    route = {*std::move(other), true, std::move(doubted)};
     return true;
 }
 

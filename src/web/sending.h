@@ -60,12 +60,12 @@ class Sender {
            Clock& clock, const obs::Log& log, obs::Metrics& metrics);
 
     // Sends the same call again in three cases: at once, without the option that the key's plan
-    // lacks; at once and a single time, through another endpoint of the egress when the proxy was
-    // at fault; and after a wait, as often as call.terms.retries allows, when the provider was
-    // overloaded or limited its rate and no other key can be tried. A Retry-After that leaves no
-    // time for the call ends it. Money and a turn are taken for each try; the lease is kept; what
-    // was learned about the key and the provider is reported after the last one. A probe of the
-    // circuit is one try. What is passed by reference outlives the task.
+    // lacks; at once and a single time, through another endpoint of the egress when nothing was
+    // sent through the first; and after a wait, as often as call.terms.retries allows, when the
+    // provider was overloaded or limited its rate and no other key can be tried. A Retry-After that
+    // leaves no time for the call ends it. Money and a turn are taken for each try; the lease is
+    // kept; what was learned about the key and the provider is reported after the last one. A probe
+    // of the circuit is one try. What is passed by reference outlives the task.
     Task<CallResult> send(Call call, Admission in);
 
  private:
@@ -78,7 +78,7 @@ class Sender {
         std::optional<KeyRest> by_windows = {};
         bool never_left = false;
         bool short_time = false;
-        bool proxy_failed = false;
+        bool may_go_another_way = false;
         std::optional<Instant> retry_at = {};  // nothing: not after a wait
     };
 
@@ -86,6 +86,8 @@ class Sender {
     struct Route {
         io::EgressRoute way;
         bool is_detour = false;
+        // What the try before went out through, when it is not known whose fault its end was.
+        std::optional<io::EgressRoute> doubted = {};
     };
 
     // The same call, as often as it is sent.
@@ -103,6 +105,8 @@ class Sender {
     Task<std::optional<Skip>> start(const Call& call, Admission& in);
     // Sends it once, to the end of the try.
     Task<void> make(const Call& call, Tries& tries, access::Reservation reservation, Admission& in);
+    // After a detour: an answer says that the way before it was at fault, and not the provider.
+    void resolve_doubt(Tries& tries, const Result<io::ClientResponse>& response);
     // Whether to send it again, now; what that takes is taken, and waited for.
     Task<bool> goes_again(const Call& call, Tries& tries, Admission& in);
 
@@ -146,8 +150,8 @@ class Sender {
     // Takes a turn for the same call without the option that it was refused for.
     bool again_without_option(const Call& call, const Try& last, BuildVariant variant,
                               Admission& in);
-    // Takes a turn for the same call through another endpoint than the one of `route` that failed;
-    // nothing when there is none, or `route` is such a detour already.
+    // Takes a turn for the same call through another endpoint than the one of `route`, through
+    // which nothing was sent; nothing when there is none, or `route` is such a detour already.
     bool take_detour(const Call& call, const Try& last, Route& route, Admission& in);
     // When the same call is to be made once more; nothing when it is not.
     std::optional<Instant> retry_at(const Call& call, const Try& last,

@@ -2,10 +2,13 @@
 a call came through."""
 import collections
 import json
+import re
 import shutil
 import signal
 import socket
+import socketserver
 import subprocess
+import threading
 import time
 
 import pytest
@@ -57,6 +60,35 @@ class Microsocks(Proxy):
 
     def url(self):
         return f"socks5h://me:{PASSWORD}@127.0.0.1:{self.port}"
+
+
+class CutOff:
+    """A SOCKS proxy that lets everybody in and says of every host that it can't be reached."""
+
+    def __init__(self):
+        outer = self
+        self.asked = 0
+
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self):
+                self.rfile.read(self.rfile.read(2)[1])
+                self.wfile.write(b"\x05\x00")
+                kind = self.rfile.read(4)[3]
+                self.rfile.read({1: 4, 4: 16}.get(kind) or self.rfile.read(1)[0])
+                self.rfile.read(2)
+                outer.asked += 1
+                self.wfile.write(b"\x05\x04\x00\x01" + bytes(6))
+
+        self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def stop(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def url(self):
+        return f"socks5h://127.0.0.1:{self.server.server_address[1]}"
 
 
 @pytest.fixture
@@ -202,6 +234,35 @@ def test_a_dead_proxy_costs_no_search(gateway, upstream, proxies):
     process.wait_for_line("egress_endpoint_up")
     assert process.output().count("egress_endpoint_down") == 1
     assert process.output().count("egress_endpoint_up") == 1
+
+
+def test_a_proxy_that_reaches_nobody_costs_no_circuit(gateway, upstream, proxies):
+    """It ends like a proxy before a provider that is gone; the others tell which it is."""
+    proxies["b"].stop()
+    proxies["b"] = CutOff()
+    process = gateway("rotating")
+    for _ in range(12):
+        tries = search(process, providers=["serper"])
+        assert tries[-1]["outcome"] == "success" and len(tries) <= 2, json.dumps(tries)
+        assert all((a["egress"], a["outcome"], a["blame"]) == ("b", "connect_error", "gateway") for a in tries[:-1])
+    assert proxies["b"].asked == 4 == endpoints(process)["b"]["failures"]
+    assert endpoints(process)["b"]["last_error"]
+    assert process.get("/v1/status").json()["circuits"]["serper"] == {"state": "closed"}
+    # Where no endpoint reaches it, it is the provider.
+    for name in "ac":
+        proxies[name].stop()
+        proxies[name] = CutOff()
+    text = process.config.read_text()
+    for name in "ac":
+        text = re.sub(rf'(endpoints\.{name}\]\nurl = )"[^"]*"', rf'\1"{proxies[name].url()}"', text)
+    process.write_config(text)
+    process.send_signal(signal.SIGHUP)
+    process.wait_for_line("config_reloaded")
+    for _ in range(3):
+        failed = process.search(f"egress {next(QUERIES)}", trace=True, providers=["serper"])
+        assert failed.status in (502, 503), failed.body
+    assert process.get("/v1/status").json()["circuits"]["serper"]["state"] == "open"
+    assert process.metric("sluice_egress_failures_total", endpoint="b", source="call") == 4
 
 
 def test_a_flapping_proxy_fails_no_search_and_is_damped(gateway, upstream, proxies):

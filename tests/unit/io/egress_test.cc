@@ -258,6 +258,36 @@ TEST_F(EgressTest, GoodProbesDoNotHideFailingCalls) {
     EXPECT_EQ(in_use(), (std::set<std::string>{"a", "b"}));
 }
 
+// A call that got nowhere through one and was answered through another is a failed call of the
+// first, as one is that the proxy is to blame for.
+TEST_F(EgressTest, WhatAnotherEndpointReachesIsItsFailure) {
+    configure(config_of(EgressPolicy::kRotating, {"a", "b"}));
+    const EgressRoute a = through("a");
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(in_use(), (std::set<std::string>{"a", "b"}));
+        report(a, failed(Code::kUnavailable, Blame::kProvider));
+        router.report_outdone(a, "the proxy answered 502 to CONNECT");
+    }
+    EXPECT_EQ(in_use(), std::set<std::string>{"b"});
+    const EgressView::Endpoint shown = router.view().endpoints[0];
+    EXPECT_EQ(shown.calls, 3U);
+    EXPECT_EQ(shown.failures, 3U);
+    EXPECT_EQ(shown.last_error, "the proxy answered 502 to CONNECT");
+    EXPECT_EQ(metric(R"(sluice_egress_failures_total{endpoint="a",source="call"})"), 3);
+}
+
+// Only what was not sent may be made once more.
+TEST(MayGoAnotherWay, IsForWhatWasNotSent) {
+    EXPECT_TRUE(may_go_another_way(answered(407)));
+    for (const Blame blame : {Blame::kGateway, Blame::kProvider}) {
+        EXPECT_TRUE(may_go_another_way(failed(Code::kUnavailable, blame)));
+        EXPECT_FALSE(may_go_another_way(failed(Code::kTimeout, blame)));
+        EXPECT_FALSE(may_go_another_way(failed(Code::kUpstreamFailed, blame)));
+    }
+    EXPECT_FALSE(may_go_another_way(answered(502)));
+    EXPECT_FALSE(may_go_another_way(failed(Code::kCancelled, Blame::kCaller)));
+}
+
 // What nothing probes could never be seen to be back: without a check all count as up.
 TEST_F(EgressTest, NothingGoesDownWithoutProbes) {
     EgressConfig config = config_of(EgressPolicy::kRotating, {"a", "b"});

@@ -48,6 +48,14 @@ FakeAnswer proxy_fault() {
     return answer;
 }
 
+// What a proxy that can't reach the provider ends with, and one before a provider that is gone.
+FakeAnswer unreached() {
+    FakeAnswer answer;
+    answer.error = Error{Code::kUnavailable, Blame::kProvider, "the proxy answered 502 to CONNECT",
+                         std::nullopt};
+    return answer;
+}
+
 class EgressCallsTest : public testing::Test {
  protected:
     void begin(WebConfig config) {
@@ -56,6 +64,9 @@ class EgressCallsTest : public testing::Test {
         h->add_key("tavily", "tvly-key-number-one");
         h->http.set_responder([this](const io::ClientRequest& request) {
             proxies.emplace_back(request.proxy.reveal());
+            if (cut_off.contains(proxies.back())) {
+                return unreached();
+            }
             return dead.contains(proxies.back()) ? proxy_fault() : test::ok_answer(request);
         });
     }
@@ -78,6 +89,7 @@ class EgressCallsTest : public testing::Test {
 
     std::unique_ptr<WebHarness> h;
     std::set<std::string> dead;
+    std::set<std::string> cut_off;
     std::vector<std::string> proxies;
     std::optional<SearchReply> reply;
     int queries = 0;
@@ -173,20 +185,66 @@ TEST_F(EgressCallsTest, TriesOnceThroughAnotherEndpoint) {
     }
 }
 
+// A proxy that does not reach the provider ends like one before a provider that is gone. Where
+// another one reaches it, that was the proxy: the provider's circuit hears of nothing.
+TEST_F(EgressCallsTest, WhatAnotherEndpointReachesIsNotTheProvider) {
+    begin(with_endpoints(io::EgressPolicy::kStatic, {"a", "b"}));
+    const std::string first = ways(request()).at(0);
+    const std::size_t place = first == "a" ? 0 : 1;
+    cut_off = {url_of(first)};
+    const Instant before = h->clock.now();
+    for (int i = 0; i < 10; ++i) {
+        SearchRequest asked = request();
+        asked.providers = {"serper"};
+        const auto names = ways(std::move(asked));
+        ASSERT_EQ(names.size(), 2U) << i;
+        EXPECT_EQ(names[0], first);
+        EXPECT_NE(names[1], first);
+        const Attempt& lost = served(*reply).attempts[0];
+        EXPECT_EQ(lost.outcome, Outcome::kConnectError);
+        EXPECT_EQ(lost.blame, Blame::kGateway);
+        EXPECT_FALSE(lost.cost);
+    }
+    EXPECT_EQ(h->clock.now(), before);
+    const auto endpoint = h->overview().egress.endpoints.at(place);
+    EXPECT_EQ(endpoint.calls, 11U);
+    EXPECT_EQ(endpoint.failures, 10U);
+    EXPECT_EQ(endpoint.last_error, "the proxy answered 502 to CONNECT");
+}
+
+// Where none reaches it, that is the provider: two tries each, one failure each for its circuit,
+// and no endpoint is blamed.
+TEST_F(EgressCallsTest, WhatNoEndpointReachesIsTheProvider) {
+    begin(with_endpoints(io::EgressPolicy::kRotating, {"a", "b", "c"}));
+    cut_off = {url_of("a"), url_of("b"), url_of("c")};
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(h->overview().providers.at(0).circuit.state, guard::CircuitState::kClosed) << i;
+        SearchRequest asked = request();
+        asked.providers = {"serper"};
+        const auto names = ways(std::move(asked));
+        ASSERT_EQ(names.size(), 2U);
+        EXPECT_NE(names[0], names[1]);
+        for (const Attempt& attempt : std::get<Failure>(*reply).attempts) {
+            EXPECT_EQ(attempt.blame, Blame::kProvider);
+        }
+    }
+    EXPECT_EQ(h->overview().providers.at(0).circuit.state, guard::CircuitState::kOpen);
+    for (const auto& endpoint : h->overview().egress.endpoints) {
+        EXPECT_EQ(endpoint.failures, 0U) << endpoint.name;
+    }
+}
+
 // What never left counts neither towards the key's quota nor under the provider's rate, whether the
-// proxy could not be reached or did not let us in.
+// proxy could not be reached, did not let us in or did not reach the provider.
 TEST_F(EgressCallsTest, OnlyWhatLeftIsCounted) {
-    for (const bool answers : {false, true}) {
+    for (const FakeAnswer& end : {proxy_fault(), test::status_answer(407, "<html>"), unreached()}) {
         WebConfig config = with_endpoints(io::EgressPolicy::kRotating, {"a", "b"});
         config.providers.at("serper").rate = RateLimit{4, 60'000ms};
         begin(std::move(config));
         h->stored_keys.front().record.quota = KeyQuota{4, KeyQuota::Per::kDay, {}};
         h->apply_keys();
-        h->http.set_responder([answers](const io::ClientRequest& request) {
-            if (request.proxy.reveal() != url_of("a")) {
-                return test::ok_answer(request);
-            }
-            return answers ? test::status_answer(407, "<html>") : proxy_fault();
+        h->http.set_responder([end](const io::ClientRequest& request) {
+            return request.proxy.reveal() == url_of("a") ? end : test::ok_answer(request);
         });
         std::size_t detours = 0;
         for (int i = 0; i < 4; ++i) {
