@@ -490,6 +490,7 @@ Task<Search::Overview> Search::gather() {
     overview.fast = lanes_.stats(guard::LaneKind::kFast);
     overview.deep = lanes_.stats(guard::LaneKind::kDeep);
     if (shared_ != nullptr) {
+        co_await ask_redis_again();
         overview.redis = {shared_->redis().view(), shared_->redis().config().required,
                           is_redis_refusing()};
     }

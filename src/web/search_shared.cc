@@ -47,7 +47,9 @@ Task<void> Search::ask_redis_again() {
     const Instant now = clock_.now();
     if (redis_refused_ && now >= redis_asked_again_at_ + kAgainAfter) {
         redis_asked_again_at_ = now;
-        redis_refused_ = !co_await shared_->can_write(now + kAgainAfter);
+        if (const std::optional<bool> writes = co_await shared_->can_write(now + kAgainAfter)) {
+            redis_refused_ = !*writes;
+        }
     }
 }
 
@@ -110,9 +112,11 @@ Task<Result<Search::SharedResult>> Search::fly_shared(Missed missed,
         if (entrance.result == SharedAnswers::Entrance::Turn::kFailed) {
             co_return failed_with(std::move(entrance.failure));
         }
-        redis_refused_ = entrance.result == SharedAnswers::Entrance::Turn::kUnusable &&
-                         shared_->redis().config().required;
-        if (redis_refused_) {
+        const bool is_unusable = entrance.result == SharedAnswers::Entrance::Turn::kUnusable;
+        if (!is_unusable) {
+            redis_refused_ = false;
+        } else if (shared_->redis().config().required) {
+            redis_refused_ = redis_refused_ || entrance.is_refused;
             co_return failed_with(redis_is_away());
         }
         if (entrance.result == SharedAnswers::Entrance::Turn::kFound && looks == 0) {

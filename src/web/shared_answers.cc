@@ -215,6 +215,7 @@ Task<SharedAnswers::Entrance> SharedAnswers::enter(const Fingerprint& key,
     Entrance entrance;
     if (!reply.ok() || reply->elements.size() != kLookElements) {
         counters_->unusable.add();
+        entrance.is_refused = is_refusal(reply);
         SharedTurn::withdraw(turns_, key, token, ttl);
         co_return entrance;
     }
@@ -292,12 +293,19 @@ Task<std::string> SharedAnswers::current_purge(Instant deadline) {
     co_return reply->is_text() ? reply->text : std::string(kNoPurge);
 }
 
-Task<bool> SharedAnswers::can_write(Instant deadline) {
+bool SharedAnswers::is_refusal(const Result<io::RedisReply>& reply) const {
+    return !reply.ok() && reply.error().code == Code::kUnavailable && redis_.is_up();
+}
+
+Task<std::optional<bool>> SharedAnswers::can_write(Instant deadline) {
     constexpr std::string_view kScript = "return redis.call('SET', KEYS[1], '', 'PX', ARGV[1])";
     std::vector<std::string> words{"EVAL", std::string(kScript), "1", std::string(kTrialKey),
                                    std::to_string(kTrialLife.count())};
     const Result<io::RedisReply> reply = co_await redis_.command(std::move(words), deadline);
-    co_return reply.ok() && !reply->is_error();
+    if (!reply.ok() && !is_refusal(reply)) {
+        co_return std::nullopt;
+    }
+    co_return reply.ok();
 }
 
 std::optional<SharedAnswers::Draft> SharedAnswers::draft(const SearchAnswer& answer,

@@ -58,6 +58,7 @@ class SharedAnswers {
             kUnusable,  // Redis can't say
         };
         Turn result = Turn::kUnusable;
+        bool is_refused = false;  // of kUnusable: Redis is there, and refuses what it is asked
         std::unique_ptr<SharedTurn> turn;
         Error failure;
         Kept kept;
@@ -90,8 +91,9 @@ class SharedAnswers {
     // For a search that begins now without a look. Empty: it is not shared, since Redis can't say.
     Task<std::string> current_purge(Instant deadline);
 
-    // Whether Redis runs a script that writes, which everything that is shared rests on.
-    Task<bool> can_write(Instant deadline);
+    // Whether Redis runs a script that writes, which everything that is shared rests on; nothing
+    // when it did not say.
+    Task<std::optional<bool>> can_write(Instant deadline);
 
     // From here on every answer that is there now is none. False: Redis could not be told.
     Task<bool> purge(Instant deadline);
@@ -102,6 +104,8 @@ class SharedAnswers {
  private:
     struct Counters;
     std::string new_token();
+    // Whether Redis is there, and refused what it was asked.
+    bool is_refusal(const Result<io::RedisReply>& reply) const;
     Kept read(const io::RedisReply& reply, const SearchRequest& request);
     void count(const Kept& kept);
 

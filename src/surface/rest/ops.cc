@@ -274,10 +274,12 @@ Task<std::optional<OpsDoor::WebTrouble>> OpsDoor::web_trouble() {
     std::optional<WebTrouble> trouble;
     if (readiness.lacks_redis) {
         trouble.emplace();
-        trouble->error = Error{Code::kUnavailable,
-                               Blame::kGateway,
-                               "redis is required and can't be used; /v1/status says why",
-                               {}};
+        trouble->error =
+            Error{Code::kUnavailable,
+                  Blame::kGateway,
+                  "redis is required and can't be used: it is down, as /v1/status says, or "
+                  "refuses to write, as one without memory does",
+                  {}};
     } else if (readiness.is_unpaid) {
         trouble.emplace();
         trouble->error =
