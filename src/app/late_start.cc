@@ -20,11 +20,13 @@ Task<bool> LateStart::take(std::function<Task<Status>()> step) {
         if (done.ok()) {
             co_return true;
         }
+        if (!is_stopping_) {
+            tell(done.error());
+            co_await clock_.sleep_until(clock_.now() + kInterval);
+        }
         if (is_stopping_) {
             co_return false;
         }
-        tell(done.error());
-        co_await clock_.sleep_until(clock_.now() + kInterval);
     }
 }
 
