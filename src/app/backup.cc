@@ -8,6 +8,7 @@
 #include "io/files.h"
 #include "io/sqlite_copy.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -31,14 +32,26 @@ Error interrupted() {
     return Error{Code::kCancelled, Blame::kCaller, "interrupted: no backup was written", {}};
 }
 
-// The folder, locked for as long as the descriptor is open; -1 where another process has it.
-int lock_folder(const std::string& path) {
-    const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (folder >= 0 && ::flock(folder, LOCK_EX | LOCK_NB) != 0) {
-        ::close(folder);
-        return -1;
+struct FolderLock {
+    int descriptor = -1;     // holds it for as long as it is open; -1: there is none
+    bool is_others = false;  // another process has it
+};
+FolderLock lock_folder(const std::string& path) {
+    FolderLock lock;
+    lock.descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (lock.descriptor >= 0 && ::flock(lock.descriptor, LOCK_EX | LOCK_NB) != 0) {
+        lock.is_others = errno == EWOULDBLOCK;
+        ::close(std::exchange(lock.descriptor, -1));
     }
-    return folder;
+    return lock;
+}
+
+// Whether the open folder is what others find there.
+bool is_at(const std::string& path, int folder) {
+    struct stat held = {};
+    struct stat found = {};
+    return ::fstat(folder, &held) == 0 && ::lstat(path.c_str(), &found) == 0 &&
+           held.st_dev == found.st_dev && held.st_ino == found.st_ino;
 }
 
 // Of this user, and open to nobody else, as make_private_folder() makes them.
@@ -48,43 +61,58 @@ bool is_private_folder(const std::string& path) {
            (found.st_mode & 0777) == 0700 && found.st_uid == ::geteuid();
 }
 
-// What backups to `path` left that were killed: copies of secrets.key and of the databases. What
-// can't be removed stays.
+// Whether a backup puts files of that name into its folder.
+bool is_of_a_backup(std::string_view name) {
+    for (const std::string_view side : {"-wal", "-shm", "-journal"}) {
+        if (name.ends_with(side)) {
+            name.remove_suffix(side.size());
+        }
+    }
+    return name == kArchiveName || find_kept_file(name) != nullptr;
+}
+
+// What backups to `path` left that were killed: copies of secrets.key and of the databases. Folders
+// with anything else in them are somebody's, and what can't be removed stays.
 void remove_abandoned(const std::filesystem::path& path) {
     const std::string prefix = path.filename().string() + ".";
     const std::filesystem::path parent = path.parent_path();
-    std::error_code error;
-    for (const auto& entry :
-         std::filesystem::directory_iterator(parent.empty() ? "." : parent, error)) {
-        const std::string name = entry.path().filename().string();
-        const bool is_named_so =
-            name.starts_with(prefix) && name.size() == prefix.size() + io::kPrivateSuffixBytes;
-        if (!is_named_so || !is_private_folder(entry.path())) {
+    for (const std::string& name : io::names_in(parent.empty() ? "." : parent.string())) {
+        const std::string folder = (parent / name).string();
+        if (!name.starts_with(prefix) || name.size() != prefix.size() + io::kPrivateSuffixBytes ||
+            !is_private_folder(folder) ||
+            !std::ranges::all_of(io::names_in(folder), is_of_a_backup)) {
             continue;
         }
-        if (const int folder = lock_folder(entry.path()); folder >= 0) {
-            std::filesystem::remove_all(entry.path(), error);
-            ::close(folder);
+        if (const FolderLock lock = lock_folder(folder); lock.descriptor >= 0) {
+            std::error_code ignored;
+            std::filesystem::remove_all(folder, ignored);
+            ::close(lock.descriptor);
         }
     }
 }
+
+constexpr int kTurns = 10;  // of making a folder that is taken away meanwhile
 
 // A folder beside the archive for copies that nobody else may read; gone with this object.
 class Workshop {
  public:
     static Result<Workshop> open(const std::string& path) {
         remove_abandoned(path);
-        for (;;) {
+        for (int turn = 0; turn < kTurns; ++turn) {
             Result<std::string> folder = io::make_private_folder(path + ".");
             if (!folder.ok()) {
                 return name_place(folder.error(), path + ".", path);
             }
-            Workshop workshop(*std::move(folder));
-            // Another backup may have taken it for abandoned before it was locked.
-            if (workshop.lock_ >= 0 && is_private_folder(workshop.folder_)) {
+            const FolderLock lock = lock_folder(*folder);
+            const bool is_ours = lock.descriptor < 0 || is_at(*folder, lock.descriptor);
+            Workshop workshop(*std::move(folder), lock.descriptor);
+            // Another backup may have taken it for abandoned before it was locked. Where there are
+            // no locks none is ever taken for that.
+            if (!lock.is_others && is_ours) {
                 return workshop;
             }
         }
+        return cannot_write(path, EBUSY);
     }
     Workshop(Workshop&& other) noexcept
         : folder_(std::exchange(other.folder_, {})), lock_(std::exchange(other.lock_, -1)) {}
@@ -103,8 +131,7 @@ class Workshop {
     std::string file(std::string_view name) const { return folder_ + "/" + std::string(name); }
 
  private:
-    explicit Workshop(std::string folder)
-        : folder_(std::move(folder)), lock_(lock_folder(folder_)) {}
+    Workshop(std::string folder, int lock) : folder_(std::move(folder)), lock_(lock) {}
 
     std::string folder_;
     int lock_;  // by it others see that it is in use

@@ -43,11 +43,16 @@ bool holds_something(const std::string& data_dir) {
     });
 }
 
-std::vector<fs::path> drafts_in(const std::string& data_dir, std::error_code& error) {
-    std::vector<fs::path> drafts;
-    for (const fs::directory_entry& entry : fs::directory_iterator(data_dir, error)) {
-        if (entry.path().filename().string().starts_with(kDraftPrefix)) {
-            drafts.push_back(entry.path());
+// The folders that restores are laid out in.
+std::vector<std::string> drafts_in(const std::string& data_dir) {
+    std::vector<std::string> drafts;
+    for (const std::string& name : io::names_in(data_dir)) {
+        std::error_code error;
+        std::string draft = below(data_dir, name);
+        if (name.starts_with(kDraftPrefix) &&
+            name.size() == kDraftPrefix.size() + io::kPrivateSuffixBytes &&
+            fs::is_directory(fs::symlink_status(draft, error))) {
+            drafts.push_back(std::move(draft));
         }
     }
     return drafts;
@@ -55,12 +60,10 @@ std::vector<fs::path> drafts_in(const std::string& data_dir, std::error_code& er
 
 // Under the lock of the directory.
 Status remove_drafts(const std::string& data_dir) {
-    std::error_code error;
-    const std::vector<fs::path> drafts = drafts_in(data_dir, error);
-    TRY_STATUS(checked(data_dir, error));
-    for (const fs::path& draft : drafts) {
+    for (const std::string& draft : drafts_in(data_dir)) {
+        std::error_code error;
         fs::remove_all(draft, error);
-        TRY_STATUS(checked(draft.string(), error));
+        TRY_STATUS(checked(draft, error));
     }
     return {};
 }
@@ -210,7 +213,7 @@ Result<BackupManifest> restore(const std::string& path, const std::string& data_
 Status finish_restore(const std::string& data_dir) {
     std::error_code error;
     const bool is_decided = fs::is_directory(below(data_dir, kDecided), error);
-    if (!is_decided && drafts_in(data_dir, error).empty()) {
+    if (!is_decided && drafts_in(data_dir).empty()) {
         return {};
     }
     const Result<DataDirLock> lock = DataDirLock::take(data_dir);
@@ -218,7 +221,8 @@ Status finish_restore(const std::string& data_dir) {
         // A draft belongs to a restore that goes on, or is removed by whoever has the lock next.
         return is_decided ? Status(lock.error()) : Status();
     }
-    TRY_STATUS(remove_drafts(data_dir));
+    // One of another user, as root's, is in nobody's way.
+    const Status ignored = remove_drafts(data_dir);
     return finish(data_dir);
 }
 

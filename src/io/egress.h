@@ -96,7 +96,7 @@ class EgressRouter {
     EgressRoute peek(const EgressAsk& ask) const;
     // For a call that got nowhere through `failed`: another endpoint that the policy leaves it,
     // without taking a turn. Nothing where there is none: one endpoint was configured by name, or
-    // no other is up, or none is in that country.
+    // there is no other, or none in that country.
     std::optional<EgressRoute> other(const EgressRoute& failed, const EgressAsk& ask) const;
 
     // How the call through `route` ended. To be told of every one.

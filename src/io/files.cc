@@ -4,8 +4,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -91,6 +93,17 @@ Status sync_to_disk(const std::string& path) {
     ::close(file);
     errno = reason;
     return synced ? Status() : Status(system_error(path));
+}
+
+std::vector<std::string> names_in(const std::string& folder) {
+    std::vector<std::string> names;
+    std::error_code error;
+    std::filesystem::directory_iterator at(folder, error);
+    while (!error && at != std::filesystem::directory_iterator()) {
+        names.push_back(at->path().filename().string());
+        at.increment(error);
+    }
+    return names;
 }
 
 Result<std::string> make_private_folder(const std::string& prefix) {

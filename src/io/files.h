@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sluice::io {
 
@@ -38,6 +39,9 @@ Status make_file_once(const std::string& path, std::string_view bytes);
 // A power cut from now on leaves the file, or what is made, renamed and removed in the folder, as
 // it is.
 Status sync_to_disk(const std::string& path);
+
+// What is in a folder, without its path; nothing where it can't be read.
+std::vector<std::string> names_in(const std::string& folder);
 
 inline constexpr std::size_t kPrivateSuffixBytes = 6;
 // A new folder (mode 0700) whose name is `prefix` and kPrivateSuffixBytes characters.

@@ -4,10 +4,10 @@
 //
 // Errors, all blamed on the gateway: kUnavailable (no connection, at once; it was lost; the server
 // can't or won't do it now; no answer in time) and kOverloaded (too many jobs wait), both with
-// retry_after, kConflict (a constraint, or a name that is taken) and kInternal (SQL that does not
-// fit the schema: our own mistake). A table that somebody took away is kUnavailable, since it may
-// come back. What was committed before an error stays; of a transaction whose commit got no answer
-// nobody can say.
+// retry_after unless a grant is missing, kConflict (a constraint, or a name that is taken) and
+// kInternal (SQL that does not fit the schema: our own mistake). A table that somebody took away is
+// kUnavailable, since it may come back. What was committed before an error stays; of a transaction
+// whose commit got no answer nobody can say.
 #pragma once
 
 #include "base/clock.h"

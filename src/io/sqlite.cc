@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstring>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <unordered_map>
 #include <utility>
 
@@ -114,7 +115,7 @@ Status ensure_private_file(const std::string& path) {
 
 // Whether the file that was opened holds a database, or nothing yet. Asked by SQLite's own
 // descriptor, for the same reason.
-bool is_database(sqlite3* database) {
+bool is_database(sqlite3* database, const std::string& path) {
     static constexpr std::string_view kMagic("SQLite format 3\0", 16);
     sqlite3_file* file = nullptr;
     sqlite3_int64 size = 0;
@@ -123,10 +124,13 @@ bool is_database(sqlite3* database) {
         file->pMethods == nullptr || file->pMethods->xFileSize(file, &size) != SQLITE_OK) {
         return false;
     }
-    return size == 0 || (size >= static_cast<sqlite3_int64>(head.size()) &&
-                         file->pMethods->xRead(file, head.data(), static_cast<int>(head.size()),
-                                               0) == SQLITE_OK &&
-                         std::string_view(head.data(), head.size()) == kMagic);
+    // SQLite puts back what a power cut left half written, the head included.
+    const bool is_unfinished = ::access((path + "-journal").c_str(), F_OK) == 0;
+    return size == 0 || is_unfinished ||
+           (size >= static_cast<sqlite3_int64>(head.size()) &&
+            file->pMethods->xRead(file, head.data(), static_cast<int>(head.size()), 0) ==
+                SQLITE_OK &&
+            std::string_view(head.data(), head.size()) == kMagic);
 }
 
 // A wider mode is narrowed as far as we may, before files beside it get the same: a file of another
@@ -339,7 +343,7 @@ Result<SqliteConnection> SqliteConnection::open(const std::string& path, SqliteS
     if (sqlite3_db_readonly(connection.handle_->database, "main") != 0) {
         return error_from(SQLITE_READONLY, path, {});
     }
-    if (!is_database(connection.handle_->database)) {
+    if (!is_database(connection.handle_->database, path)) {
         return error_from(SQLITE_NOTADB, path, {});  // somebody else's, and left as it is
     }
     make_private(path);

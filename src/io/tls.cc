@@ -127,7 +127,7 @@ void expect_peer(SSL* ssl, const std::string& peer) {
     SSL_set_tlsext_host_name(ssl, peer.c_str());
 }
 
-// `what` begins with the setting that names the file.
+// `what` says what the file is, and names its setting where the caller can't.
 Error unusable(const std::string& file, std::string_view what) {
     std::array<char, 256> reason{};
     ERR_error_string_n(ERR_get_error(), reason.data(), reason.size());

@@ -58,7 +58,7 @@ class Candidates {
 
     // Of the revision that the store has now, or of a later one. At most one is built at a time;
     // whoever asks meanwhile waits for it. Errors: those of PageStore and of Corpus::build(),
-    // kTimeout at the deadline.
+    // kDeadlineExceeded.
     Task<Result<std::shared_ptr<const Snapshot>>> current(Instant deadline);
 
     // Waits for what is under way. Before the destructor.

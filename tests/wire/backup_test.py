@@ -432,15 +432,48 @@ def test_what_is_interrupted_leaves_nothing(data_dir, archive, tmp_path, number)
 def test_what_was_killed_is_cleared_away_by_the_next(data_dir, archive, tmp_path):
     path, target = tmp_path / "killed.tar.gz", tmp_path / "target"
     good("tokens", "add", "--label", "old", "--data-dir", target)
-    at_work(signal.SIGKILL, tmp_path, "killed.tar.gz.*", "backup", path, "--data-dir", data_dir)
-    at_work(signal.SIGKILL, target, "restore-*", "restore", archive, "--data-dir", target, "--force")
-    (tmp_path / "killed.tar.gz.folder").mkdir()  # which somebody else made
-    (tmp_path / "killed.tar.gz.sha256").touch()
-    assert len(list(tmp_path.glob("killed.tar.gz.*"))) == 3 and list(target.glob("restore-*"))
-    good("backup", path, "--data-dir", data_dir)
-    assert sorted(left.name for left in tmp_path.glob("killed.tar.gz.*")) == ["killed.tar.gz.folder", "killed.tar.gz.sha256"]
+    def until_left(folder, pattern, *args):
+        while not list(folder.glob(pattern)):
+            path.unlink(missing_ok=True)  # it was done before the signal came
+            at_work(signal.SIGKILL, folder, pattern, *args)
+    until_left(tmp_path, "killed.tar.gz.*", "backup", path, "--data-dir", data_dir)
+    until_left(target, "restore-??????", "restore", archive, "--data-dir", target, "--force")
     good("tokens", "add", "--label", "next", "--data-dir", target)
     assert not list(target.glob("restore-*"))
+    # What is somebody else's stays: a folder with anything but copies in it, one that others may open, files.
+    path.unlink(missing_ok=True)
+    for name, mode, file in (("own", 0o700, "notes.txt"), ("open", 0o755, "keys.db")):
+        folder = tmp_path / f"killed.tar.gz.{name:_<6}"
+        folder.mkdir()
+        folder.chmod(mode)
+        (folder / file).touch()
+    (tmp_path / "killed.tar.gz.sha256").touch()
+    for folder in ("restore-folder-of-mine", "restore-mine"):
+        (target / folder).mkdir()
+    (target / "restore-sha256").touch()
+    good("backup", path, "--data-dir", data_dir)
+    assert sorted(left.name for left in tmp_path.glob("killed.tar.gz.*")) == [
+        "killed.tar.gz.open__", "killed.tar.gz.own___", "killed.tar.gz.sha256"]
+    good("tokens", "add", "--label", "next", "--data-dir", target)
+    assert len(list(target.glob("restore-*"))) == 3
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
+def test_a_draft_of_another_user_stops_nobody(data_dir):
+    draft = data_dir / "restore-AbCdEf"
+    draft.mkdir(mode=0o700)
+    (draft / "keys.db").touch()
+    nobody = 65534
+    for path in (data_dir, *data_dir.iterdir()):
+        if path != draft:
+            os.chown(path, nobody, nobody)
+    for folder in data_dir.parents:
+        if folder.owner() == "root" and str(folder).startswith("/tmp/"):
+            folder.chmod(folder.stat().st_mode | 0o011)
+    done = subprocess.run([SLUICE, "tokens", "add", "--label", "next", "--data-dir", data_dir], capture_output=True,
+                          text=True, timeout=TIMEOUT_S, user=nobody, group=nobody, extra_groups=[])
+    assert done.returncode == 0, done.stderr
+    assert draft.exists()
 
 
 def test_a_backup_leaves_the_copies_of_another_alone(data_dir, tmp_path):

@@ -250,13 +250,14 @@ def when_a_token_is_made(postgres, url, statement):
 
 def test_a_first_token_that_is_under_way_at_the_end_is_shown(postgres, url, start):
     assert start(url).stop() == 0
-    when_a_token_is_made(postgres, url, "PERFORM pg_sleep(1)")
+    when_a_token_is_made(postgres, url, "PERFORM pg_sleep(1.2)")
     try:
         postgres.kill()
         gateway = start(url, env={"SLUICE__SERVER__TRUSTED_PROXY_CIDRS": "192.0.2.1/32"})
     finally:
         postgres.start()
     until(lambda: postgres.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'") == "1")
+    assert "this admin token" not in gateway.output()
     assert gateway.stop() == 0
     assert postgres.sql("SELECT count(*) FROM sluice_token", url) == "1"
     assert "this admin token is shown once" in gateway.output()
