@@ -16,6 +16,10 @@ bool never_left(const Result<io::ClientResponse>& response) {
            (!response.ok() && response.error().blame == Blame::kGateway);
 }
 
+bool is_unsent(const Result<io::ClientResponse>& response) {
+    return never_left(response) || io::may_go_another_way(response);
+}
+
 std::optional<Cost> charge_for(const EndedCall& call) {
     switch (call.outcome) {
         case Outcome::kSuccess:

@@ -15,6 +15,10 @@ namespace sluice::web {
 // provider does not know of it.
 bool never_left(const Result<io::ClientResponse>& response);
 
+// Whether nothing of the call was sent to the provider, whoever is at fault: neither a quota nor a
+// rate has it.
+bool is_unsent(const Result<io::ClientResponse>& response);
+
 // What is known of a call that ended.
 struct EndedCall {
     const ProviderSpec& spec;

@@ -187,7 +187,7 @@ Task<KeyTest> KeyTrial::send(const Plan& plan, RateTurn turn, access::Reservatio
     KeyTest result;
     result.latency = std::chrono::duration_cast<Millis>(clock_.now() - sent);
     result.status = response.ok() ? response->status : 0;
-    if (never_left(response)) {
+    if (is_unsent(response)) {
         turn.give_back();
     }
     const Asked asked{provider, plan.request, plan.key};

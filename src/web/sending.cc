@@ -202,8 +202,9 @@ void Sender::close(const Call& call, Try& end, const Result<io::ClientResponse>&
     std::move(reservation).settle(charged(attempt.cost));
     const Duration given = std::min<Duration>(call.terms.until - made.at, settings.timeout);
     end.short_time = was_short(given, settings.timeout);
-    if (end.never_left) {
+    if (end.unsent) {
         in.turn->give_back();
+        in.lease.take_back();
     }
 }
 
@@ -341,6 +342,7 @@ Sender::Try Sender::judged(const Call& call, BuildVariant variant,
     Try end;
     end.by_windows = rest_by_windows(call.provider(), response);
     end.never_left = never_left(response);
+    end.unsent = is_unsent(response);
     end.may_go_another_way = io::may_go_another_way(response);
     CallResult& result = end.result;
     result.attempt.provider = call.state().name();
@@ -394,11 +396,6 @@ bool Sender::take_detour(const Call& call, const Try& last, Route& route, Admiss
     auto other = egress_.other(route.way, egress_ask(call.state().index(), call.request));
     if (!other) {
         return false;
-    }
-    // Nothing was sent, so neither the key nor the provider's rate is charged for it.
-    in.lease.take_back();
-    if (!last.never_left) {
-        in.turn->give_back();
     }
     if (!begin_again(call, in)) {
         return false;

@@ -77,6 +77,7 @@ class Sender {
         std::optional<Verdict> verdict = {};  // nothing: an answer
         std::optional<KeyRest> by_windows = {};
         bool never_left = false;
+        bool unsent = false;
         bool short_time = false;
         bool may_go_another_way = false;
         std::optional<Instant> retry_at = {};  // nothing: not after a wait

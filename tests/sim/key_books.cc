@@ -110,7 +110,7 @@ void KeyBooks::end_call(const Call& call, Met met) {
     KeyEntry& key = *call.key;
     key.in_flight -= 1;
     const auto& quota = key.record.quota;
-    if (met == Met::kProxyOnly && quota && key.used > 0 && call.period == key.period &&
+    if (met == Met::kNobody && quota && key.used > 0 && call.period == key.period &&
         web::quota_period_start(quota->per, clock_.wall_now()) == key.period) {
         key.used -= 1;
     }

@@ -55,8 +55,8 @@ class KeyBooks {
     // A call starts with the key whose secret is somewhere in `text`: a violation when there is no
     // such key.
     Call start_call(std::string_view text);
-    // A proxy that kept the call to itself used up nothing of the key.
-    enum class Met : bool { kProvider, kProxyOnly };
+    // What a proxy kept to itself, or did not get through, used up nothing of the key.
+    enum class Met : bool { kProvider, kNobody };
     void end_call(const Call& call, Met met);
     // A provider said so in answer to a call with `key`. It comes into force within `delay`,
     // whatever the operator clears meanwhile.

@@ -381,13 +381,14 @@ bool Network::is_paid(const Call& call, CallEnd end) {
 
 void Network::ended(const Call& call, CallEnd end) {
     observers_.purses.end_call(call.payment, is_paid(call, end));
-    const bool kept = end == CallEnd::kAnswered && call.effect == Effect::kGateway;
+    const bool kept = (end == CallEnd::kAnswered && call.effect == Effect::kGateway) ||
+                      (end == CallEnd::kFailed && call.is_unreachable);
     if (kept) {
         call.host->rate.take_back();
     }
     if (call.key.key != nullptr) {
         observers_.keys.end_call(call.key,
-                                 kept ? KeyBooks::Met::kProxyOnly : KeyBooks::Met::kProvider);
+                                 kept ? KeyBooks::Met::kNobody : KeyBooks::Met::kProvider);
     }
     Said said = Said::kNothing;
     if (end == CallEnd::kFailed || (end == CallEnd::kTimedOut && !call.is_short)) {

@@ -331,6 +331,28 @@ TEST_F(RetryTest, EachTryCountsTowardsTheQuota) {
     expect_nothing_is_held();
 }
 
+// What is not sent counts for nothing: else an hour without DNS would use up a month of calls.
+TEST_F(RetryTest, WhatIsNotSentCountsTowardsNothing) {
+    WebConfig config = with_retries();
+    config.circuit.failure_threshold = 100;
+    config.providers.find("serper")->second.rate = RateLimit{2, 60'000ms};
+    begin(config);
+    h->stored_keys.front().record.quota = KeyQuota{2, KeyQuota::Per::kDay, {}};
+    h->apply_keys();
+    const FakeAnswer unreached{
+        .error = Error{Code::kUnavailable, Blame::kProvider, "the connection was refused", {}}};
+    serper_says({unreached, unreached, unreached, unreached});
+    for (const char* query : {"a", "b", "c", "d"}) {
+        EXPECT_EQ(trail(failed(h->search(only_serper(*h, query))).attempts),
+                  std::vector<std::string>{"serper:connect_error"});
+    }
+    EXPECT_EQ(waits(served(h->search(only_serper(*h, "e"))).attempts), std::vector<Millis>{0ms});
+    EXPECT_EQ(h->key_counts("serper").exhausted, 0u) << "one call was made";
+    EXPECT_EQ(waits(served(h->search(only_serper(*h, "f"))).attempts), std::vector<Millis>{0ms});
+    EXPECT_EQ(h->key_counts("serper").exhausted, 1u);
+    expect_nothing_is_held();
+}
+
 // Every try takes a turn under the provider's rate, and waits for it.
 TEST_F(RetryTest, EachTryTakesATurn) {
     WebConfig config = with_retries();
