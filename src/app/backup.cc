@@ -22,10 +22,13 @@ namespace sluice::app {
 namespace {
 
 Error cannot_write(const std::string& path, int reason) {
-    return Error{reason == EEXIST ? Code::kConflict : Code::kUnavailable,
-                 Blame::kCaller,
-                 path + ": " + std::strerror(reason),
-                 {}};
+    if (reason == EEXIST) {
+        return Error{Code::kConflict,
+                     Blame::kCaller,
+                     path + " is there already, and is never overwritten: name another file",
+                     {}};
+    }
+    return Error{Code::kUnavailable, Blame::kCaller, path + ": " + std::strerror(reason), {}};
 }
 
 Error interrupted() {

@@ -47,7 +47,11 @@ int backup(const ConfigOptions& options, const std::string& file, bool as_json) 
     const auto manifest = write_backup(loaded->config.data_dir, file, clock,
                                        [&interruption] { return interruption.came(); });
     if (!manifest.ok()) {
-        print_error(manifest.error().message);
+        const std::string& reason = manifest.error().message;
+        const std::string note = database_note(loaded->config);
+        print_error(manifest.error().code == Code::kNotFound && !note.empty()
+                        ? reason + "\n" + note.substr(0, note.size() - 1)
+                        : reason);
         return 1;
     }
     if (as_json) {

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 #include <unistd.h>
 
 namespace sluice::app {
@@ -172,6 +174,26 @@ bool flush_output() {
 
 void print_to_stderr(const std::string& text) {
     std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+namespace {
+
+bool is_there(const std::string& path) {
+    std::error_code error;
+    return std::filesystem::exists(path, error);
+}
+
+}  // namespace
+
+NewDirectoryNote::NewDirectoryNote(const Config& config)
+    : data_dir_(config.data_dir), was_there_(is_there(data_dir_)) {}
+
+NewDirectoryNote::~NewDirectoryNote() {
+    if (!was_there_ && is_there(data_dir_)) {
+        print_to_stderr("note: there was no data directory " + data_dir_ +
+                        ", so this made one; that of a gateway elsewhere is named with "
+                        "--data-dir\n");
+    }
 }
 
 void print_error(const std::string& text) {

@@ -52,6 +52,20 @@ void restrict_to(CLI::Option& option, const std::vector<std::string>& values);
 std::optional<LoadedConfig> load_or_explain(const ConfigOptions& options,
                                             const Environment& environment);
 
+// Tells on stderr, as it goes, of a data directory that was not there when it came: whoever meant
+// that of a gateway, and is in another folder, would not notice.
+class NewDirectoryNote {
+ public:
+    explicit NewDirectoryNote(const Config& config);
+    ~NewDirectoryNote();
+    NewDirectoryNote(const NewDirectoryNote&) = delete;
+    NewDirectoryNote& operator=(const NewDirectoryNote&) = delete;
+
+ private:
+    const std::string data_dir_;
+    const bool was_there_;
+};
+
 // The data directory, for a command that only talks to the gateway that uses it: mistakes in other
 // settings are that gateway's business and only warned of here.
 std::string data_dir_of(const ConfigOptions& options, const Environment& environment);

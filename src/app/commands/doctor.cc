@@ -31,6 +31,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -150,7 +151,9 @@ Check check_search_budget(const std::string& path) {
         "are counted from the beginning";
     Check whole = check_store(kName, path, titles::budget_schema());
     if (whole.finding == Finding::kBad) {
-        whole.detail += fix;
+        const bool is_ours = ::access(path.c_str(), R_OK | W_OK) == 0;
+        whole.detail +=
+            is_ours ? fix : "; give it to the user whom the gateway runs as, with mode 600";
         return whole;
     }
     // As each search does.

@@ -313,6 +313,7 @@ int with_api(const ConfigOptions& options, StoreUse use,
     if (!loaded) {
         return 2;
     }
+    const NewDirectoryNote note(loaded->config);
     auto api = KeysApi::connect(loaded->config, environment, use);
     if (!api.ok()) {
         print_error(api.error().message);

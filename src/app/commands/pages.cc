@@ -396,6 +396,7 @@ int with_pages(const ConfigOptions& options, StoreUse use,
     if (!loaded) {
         return 2;
     }
+    const NewDirectoryNote note(loaded->config);
     const auto file = PageSession::open(loaded->config, environment, use);
     if (!file.ok()) {
         print_error(file.error().message);

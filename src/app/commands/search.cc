@@ -107,6 +107,9 @@ std::string render_attempts(const JsonValue& root, const Style& style) {
         text += style.dim + "  " + plain(attempt.string_at("provider")) + ": " +
                 plain(attempt.string_at("outcome")) + ", " + number_at(attempt, "latency_ms") +
                 " ms";
+        if (const auto way = attempt.string_at("egress"); !way.empty() && way != "direct") {
+            text += ", through " + plain(way);
+        }
         if (const auto detail = attempt.string_at("detail"); !detail.empty()) {
             text += ": " + plain(detail);
         }

@@ -241,6 +241,7 @@ int with_store(const ConfigOptions& options, StoreUse use,
     if (!loaded) {
         return 2;
     }
+    const NewDirectoryNote note(loaded->config);
     auto store = OpenStore::open(loaded->config, environment, use);
     if (!store.ok()) {
         print_error(store.error().message);
