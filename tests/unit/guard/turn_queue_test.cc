@@ -214,10 +214,10 @@ constexpr std::pair<std::int64_t, Duration> kRates[] = {{1, 1s}, {2, 1s}, {7, 1s
 TEST(TurnQueueProperty, NeverMoreThanTheRate) {
     for (const auto& [tokens, interval] : kRates) {
         SCOPED_TRACE(tokens);
-        run_property([&] {
+        EXPECT_TRUE(run_property([&] {
             auto crowd = std::make_shared<Crowd>(tokens, interval, false);
             return [crowd](Random& random) { crowd->step(random); };
-        });
+        }));
     }
 }
 
@@ -225,10 +225,10 @@ TEST(TurnQueueProperty, NeverMoreThanTheRate) {
 TEST(TurnQueueProperty, PromisesAreKept) {
     for (const auto& [tokens, interval] : kRates) {
         SCOPED_TRACE(tokens);
-        run_property([&] {
+        EXPECT_TRUE(run_property([&] {
             auto crowd = std::make_shared<Crowd>(tokens, interval, true);
             return [crowd](Random& random) { crowd->step(random); };
-        });
+        }));
     }
 }
 
